@@ -1,0 +1,48 @@
+# Every target makes its own environment in .venv; a stamp per set of extras keeps the second run fast.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint types contracts pytest nojit bench docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/lemmata demo --out demo
+
+test: lint types contracts pytest nojit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.dev
+	$(BIN)/pytest -n 2
+
+# The same kernels as plain Python: what a debugger or a coverage tool sees must give the same answers.
+nojit: $(VENV)/.dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q tests/core tests/cluster tests/linear_model -m "not slow_without_jit"
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m bench
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --editable ".[$*]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) demo docs/_build docs/auto_examples docs/api/generated

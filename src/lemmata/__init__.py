@@ -1,0 +1,35 @@
+"""lemmata: machine learning that shows its proof.
+
+Every estimator has scikit-learn's interface and one verb more: `certify(X, y)` recomputes, from the fitted parameters and
+the data alone, how good the fit is, and says what is proved. Subpackages load when first used, so that importing lemmata
+costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_SUBPACKAGES = ("cluster", "linear_model", "plot", "report")
+_NAMES = {
+    "all_estimators": "lemmata.core.discovery",
+    "Blocks": "lemmata.core.blocks",
+    "Certificate": "lemmata.core.certificate",
+    "Check": "lemmata.core.certificate",
+    "config": "lemmata.core.config",
+    "load": "lemmata.core.persistence",
+}
+
+__all__ = ["Blocks", "Certificate", "Check", "all_estimators", "config", "load", *_SUBPACKAGES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"lemmata.{name}")
+    if name in _NAMES:
+        return getattr(import_module(_NAMES[name]), name)
+    raise AttributeError(f"module 'lemmata' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

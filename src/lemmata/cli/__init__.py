@@ -1,0 +1,5 @@
+"""The command line: `lemmata fit`, `predict`, `certify`, `report`, `demo`, `version`."""
+
+from lemmata.cli.commands import app, main
+
+__all__ = ["app", "main"]

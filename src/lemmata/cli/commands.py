@@ -1,0 +1,308 @@
+"""The commands. Each reads, calls the library and prints; what is wrong with the input is one sentence and exit code 2.
+
+Nothing heavy is imported before a command runs, so that `lemmata --help` answers at once.
+"""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from functools import wraps
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+app = typer.Typer(
+    name="lemmata",
+    help="Machine learning that shows its proof: fit models to a table, compare them, and certify every fit.",
+    epilog="To see it work: **lemmata demo**",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+MAX_SECTIONS = 3  # models with a section of their own in the report of `fit`; its score table has them all
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="CSV or Parquet file; a CSV file begins with a line of column names.")
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that 'lemmata fit' saved.")]
+Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column to predict; without one, rows are clustered.")]
+Folder = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="For model and report; default: the name of DATA and '-fit'.")
+]
+
+
+class TaskChoice(StrEnum):
+    """What `--task` may be."""
+
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+    clustering = "clustering"
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+def one_sentence(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn what the user can put right into one red sentence on stderr and exit code 2."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except (ValueError, OSError, ImportError) as error:
+            fail(_sentence(error))
+
+    return wrapped
+
+
+def fail(sentence: str) -> None:
+    """Say why, and leave with exit code 2."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]{escape(sentence)}[/red]")
+    raise typer.Exit(2)
+
+
+@app.command()
+@one_sentence
+def fit(
+    data: Data,
+    target: Target = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Models, with commas between them; default: all that suit the task.")
+    ] = None,
+    out: Folder = None,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Parts of the cross-validation.")] = 5,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the folds and of models that draw at random.")] = 0,
+    task: Annotated[
+        TaskChoice, typer.Option(metavar="TASK", help="auto, regression, classification or clustering.")
+    ] = TaskChoice.auto,
+) -> None:
+    """Fit models to a table, compare and certify them, save the best.
+
+    Reads numbers, text, dates, true and false, and missing values. Prints a table of cross-validated scores and
+    certificates; writes `model.lemmata` and `report.html`.
+
+    Example: `lemmata fit rents.csv --target rent`
+    """
+    from lemmata.core.table import read_table
+
+    names = [name.strip() for name in models.split(",") if name.strip()] if models else None
+    run_fit(read_table(data), data, target, names, out or Path(f"{data.stem}-fit"), folds, seed, task.value)
+
+
+@app.command()
+@one_sentence
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="CSV file to write; '-' prints it.")] = Path("predictions.csv"),
+) -> None:
+    """Predict the rows of a table with a saved model.
+
+    Writes the table with the predictions beside it. If the table has the target, the score is printed too.
+
+    Example: `lemmata predict rents-fit/model.lemmata new.csv --out predictions.csv`
+    """
+    from lemmata.core.table import read_table, write_table
+
+    fitted, table = _load(model), read_table(data)
+    if out.exists() and out.samefile(data):
+        raise ValueError(f"{out} is the data itself; choose another file for the predictions.")
+    predicted = _with_predictions(fitted, table)
+    if str(out) == "-":
+        write_table(predicted, sys.stdout)
+        return
+    with out.open("w", encoding="utf-8", newline="") as file:
+        write_table(predicted, file)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(
+        f"{escape(str(out))}: {table.n_rows:,} rows, predictions in [bold]{escape(list(predicted)[len(table)])}[/bold]."
+    )
+    if fitted.target in table:
+        with suppress(ValueError):  # no target in any row, or a class the model has never seen: then there is no score
+            console.print(f"{_score_name(fitted)} on the rows that have {escape(fitted.target)}: {fitted.score(table):.3f}.")
+
+
+@app.command()
+@one_sentence
+def certify(model: Model, data: Data) -> None:
+    """Check a saved model against the table it was fitted to.
+
+    The check is independent of the fit: it takes the parameters and the rows, and recomputes. A model that was altered,
+    or a table that is not the one of the fit, is refused; then the exit code is 1.
+
+    Example: `lemmata certify rents-fit/model.lemmata rents.csv`
+    """
+    from lemmata.cli.show import certificate_table
+    from lemmata.core.table import read_table
+    from lemmata.report.page import verdict
+
+    fitted = _load(model)
+    certificate = fitted.certify(read_table(data))
+    console = Console(highlight=False)
+    style = "green" if certificate.holds else "bold red"
+    console.print(f"[{style}]{escape(verdict(certificate))}[/{style}]  {escape(repr(fitted.estimator_))}\n")
+    console.print(certificate_table(certificate))
+    if not certificate.holds:
+        raise typer.Exit(1)
+
+
+@app.command()
+@one_sentence
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="HTML file to write.")] = Path("report.html"),
+) -> None:
+    """Write one HTML page about a saved model.
+
+    Scores, certificate, plots, and how each column was read; the page needs nothing else.
+
+    Example: `lemmata report rents-fit/model.lemmata rents.csv --out page.html`
+    """
+    from lemmata.core.table import read_table
+    from lemmata.report import report as make_report
+
+    make_report(_load(model), read_table(data), out, title=f"{model.name} on {data.name}")
+    Console(highlight=False, soft_wrap=True).print(f"{escape(str(out))} written.")
+
+
+@app.command()
+@one_sentence
+def demo(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for data, model and report.")] = Path("demo"),
+) -> None:
+    """Run 'lemmata fit' on the rents of 600 apartments.
+
+    The table comes with the library; it is copied beside the results.
+
+    Example: `lemmata demo --out demo`
+    """
+    from lemmata.core.table import read_table
+
+    out.mkdir(parents=True, exist_ok=True)
+    data = out / "apartments.csv"
+    with as_file(files("lemmata.cli") / "apartments.csv") as bundled:
+        data.write_bytes(bundled.read_bytes())
+    Console(highlight=False, soft_wrap=True).print(f"[dim]$ lemmata fit {data} --target rent --out {out}[/dim]\n")
+    run_fit(read_table(data), data, "rent", None, out, folds=5, seed=0, task="auto")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    import lemmata
+
+    print(f"lemmata {lemmata.__version__}")
+
+
+def run_fit(
+    table: Any, path: Path, target: str | None, names: list[str] | None, out: Path, folds: int, seed: int, task: str
+) -> None:
+    """Do what `fit` promises with a table that has been read."""
+    from lemmata.cli import compare as work
+    from lemmata.cli import show
+
+    console = Console(highlight=False)
+    console.print(show.describe(table, path.name))
+    chosen = work.choose_task(table, target, task)
+    job = work.make_job(table, target, chosen, folds, seed)
+    estimators = work.candidates(chosen, names, seed)
+    if not estimators:
+        raise ValueError(f"this version of lemmata has no estimator for {chosen} yet.")
+    console.print(show.plan(job, table))
+    with _progress(work.n_fits(job, estimators)) as tick:
+        results = work.compare(job, estimators, tick)
+    console.print()
+    console.print(show.result_table(results, job))
+    best = results[0]
+    if best.model is None:
+        raise ValueError(f"no model could be fitted; {best.name}: {best.error}")
+    out.mkdir(parents=True, exist_ok=True)
+    best.model.save(out / "model.lemmata")
+    _write_report(job, results, path, out / "report.html")
+    console.print(show.remarks(results, job))
+    _next_steps(console, path, out)
+
+
+def _write_report(job: Any, results: list[Any], path: Path, out: Path) -> None:
+    from lemmata.cli import show
+    from lemmata.report import report as make_report
+
+    models = {result.name: result.model for result in results[:MAX_SECTIONS] if result.model is not None}
+    title = f"Clusters of {path.name}" if job.target is None else f"Predicting {job.target} from {path.name}"
+    make_report(models, job.table, out, title=title, scores=show.score_rows(results, job), notes=show.notes(results, job))
+
+
+def _next_steps(console: Console, path: Path, out: Path) -> None:
+    model, data = shlex.quote(str(out / "model.lemmata")), shlex.quote(str(path))
+    console.print(
+        f"\n[bold]saved[/bold]  {escape(str(out / 'model.lemmata'))}, {escape(str(out / 'report.html'))}", soft_wrap=True
+    )
+    for label, command in (("next ", f"lemmata certify {model} {data}"), ("     ", f"lemmata predict {model} {data}")):
+        console.print(f"[bold]{label}[/bold]  {escape(command)}", soft_wrap=True)
+
+
+def _load(path: Path) -> Any:
+    import lemmata
+    from lemmata.core.table_model import TableModel
+
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no model file {path}.")
+    model = lemmata.load(path)
+    if not isinstance(model, TableModel):
+        raise ValueError(f"{path} holds a {type(model).__name__}; this command takes a model that 'lemmata fit' saved.")
+    return model
+
+
+def _with_predictions(model: Any, table: Any) -> Any:
+    from lemmata.core.table import Table, shown
+
+    name = f"predicted_{model.target}" if model.target else "cluster"
+    new = {_free(name, table): model.predict(table)}
+    if hasattr(model, "predict_proba"):
+        probabilities = model.predict_proba(table)
+        new |= {_free(f"probability_{shown(value)}", table): probabilities[:, j] for j, value in enumerate(model.classes_)}
+    return Table({**table, **new})
+
+
+def _free(name: str, taken: Any) -> str:
+    """Return the name, with underscores until it is free."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _score_name(model: Any) -> str:
+    from sklearn.base import is_regressor
+
+    return "R²" if is_regressor(model) else "accuracy"
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    """Show a bar on stderr while something is counted, if someone is there to see it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("fitting"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:  # from the system: "[Errno 13] Permission denied: 'x'"
+        return f"{error.filename}: {error.strerror}."
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,288 @@
+"""The main job: find the task, fit every estimator of the library that can do it, score and certify each.
+
+Nothing here knows an estimator by name: scikit-learn's tags say what each can do, so one that joins the library joins the
+comparison. The encoder is fitted inside each fold, because levels and medians learned from the test rows would flatter the
+scores. An estimator that fails keeps its row, with the reason, and stops nobody else.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import silhouette_score
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import get_tags
+
+import lemmata
+from lemmata.core.certificate import Certificate
+from lemmata.core.table import Column, Table, distinct, is_missing, kind_of
+from lemmata.core.table_encoder import TableEncoder, floats
+from lemmata.core.table_model import TableModel
+from lemmata.report.page import verdict
+
+Task = Literal["regression", "classification", "clustering"]
+TYPES = {"regression": "regressor", "classification": "classifier", "clustering": "clusterer"}
+METRICS = {
+    "regression": ("R²", "RMSE"),
+    "classification": ("accuracy", "log loss"),
+    "clustering": ("silhouette", "clusters"),
+}
+BASELINES = {
+    "regression": "baseline: mean",
+    "classification": "baseline: most frequent",
+    "clustering": "baseline: one cluster",
+}
+
+MAX_CLASSES = 10  # so many different whole numbers are still taken for names of classes
+CLUSTER_COUNTS = range(2, 9)
+SILHOUETTE_ROWS = 2_000  # its cost is quadratic
+LEAST_PROBABILITY = 1e-15  # keeps the logarithm of an impossible event finite
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do: the rows (all with a target), the column to predict, the task, the number of folds and the seed."""
+
+    table: Table
+    target: str | None
+    task: Task
+    folds: int = 5
+    seed: int = 0
+
+
+@dataclass
+class Result:
+    """One row of the comparison: scores by metric (mean and spread over the folds), and the model fitted to all rows."""
+
+    name: str
+    scores: dict[str, float] = field(default_factory=dict)
+    spreads: dict[str, float] = field(default_factory=dict)
+    seconds: float = float("nan")
+    model: TableModel | None = None
+    certificate: Certificate | None = None
+    error: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str:
+        """What the certificate amounts to, in a word or two."""
+        if self.error:
+            return f"failed: {self.error}"
+        return verdict(self.certificate) if self.certificate is not None else ""
+
+
+def choose_task(table: Table, target: str | None, wanted: str = "auto") -> Task:
+    """Tell what the target asks for: regression for measurements, classification for names, clustering without one."""
+    if target is None:
+        if wanted in ("regression", "classification"):
+            raise ValueError(f"{wanted} needs a target; name its column with --target.")
+        return "clustering"
+    if target not in table:
+        raise ValueError(f"there is no column {target!r}; the columns are {', '.join(table)}.")
+    if wanted == "clustering":
+        raise ValueError("clustering has no target; leave --target out.")
+    column, kind = table[target], kind_of(table[target])
+    values = distinct(column)
+    if len(values) < 2:
+        raise ValueError(
+            f"the target {target!r} has {'only one value' if values else 'no values'}: there is nothing to predict."
+        )
+    if kind == "date":
+        raise ValueError(f"the target {target!r} holds dates; turn it into a number, such as days until an event.")
+    if wanted == "regression" and kind == "text":
+        raise ValueError(f"regression needs numbers, and the target {target!r} holds text.")
+    if kind == "text" and len(values) == (~is_missing(column)).sum():
+        raise ValueError(f"the target {target!r} is different in every row: there is nothing to learn from it.")
+    if wanted in ("regression", "classification"):
+        return wanted  # type: ignore[return-value]
+    measured = kind == "number" and (len(values) > MAX_CLASSES or any(value != np.floor(value) for value in values))
+    return "regression" if measured else "classification"
+
+
+def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int) -> Job:
+    """Leave out the rows without a target, and take no more folds than the rows allow."""
+    rows = table if target is None else table.take(~is_missing(table[target]))
+    if rows.n_rows < 4:  # two folds of two rows
+        raise ValueError(f"there are {rows.n_rows} rows{'' if target is None else ' with a target'}; at least 4 are needed.")
+    return Job(rows, target, task, min(folds, rows.n_rows // 2), seed)
+
+
+def candidates(task: Task, names: list[str] | None = None, seed: int = 0) -> dict[str, Any]:
+    """Make every public estimator for the task with its default parameters, or those named."""
+    found = {}
+    for name, cls in lemmata.all_estimators():
+        try:
+            estimator = cls()
+        except TypeError:  # needs an argument: nothing to run by default
+            continue
+        if get_tags(estimator).estimator_type == TYPES[task]:
+            found[name] = estimator.set_params(random_state=seed) if "random_state" in estimator.get_params() else estimator
+    if names is None:
+        return found
+    lower = {name.lower(): name for name in found}
+    unknown = [name for name in names if name.lower() not in lower]
+    if unknown and found:
+        raise ValueError(f"no model {unknown[0]!r} for {task}; there are {', '.join(found)}.")
+    return {lower[name.lower()]: found[lower[name.lower()]] for name in names if found}
+
+
+def compare(job: Job, estimators: dict[str, Any], tick: Callable[[], None]) -> list[Result]:
+    """Score, fit and certify each estimator; best first, then those without a score, then the baseline.
+
+    Parameters
+    ----------
+    tick : Called after each fit, `n_fits(job, estimators)` times in all.
+    """
+    results = {name: Result(name) for name in estimators}
+    baseline = Result(BASELINES[job.task])
+    if job.task == "clustering":
+        baseline.scores = {"clusters": 1.0}
+        X = TableEncoder(scale=True).fit_transform(job.table)
+        estimators = {name: _choose_clusters(X, e, results[name], job.seed, tick) for name, e in estimators.items()}
+    else:
+        _cross_validate(job, estimators, results, baseline, tick)
+    for name, estimator in estimators.items():
+        with _reported(results[name]):
+            _fit_all(job, estimator, results[name])
+        tick()
+    return [*sorted(results.values(), key=lambda result: _rank(result, METRICS[job.task][0])), baseline]
+
+
+def n_fits(job: Job, estimators: dict[str, Any]) -> int:
+    """Count the ticks of `compare`."""
+    if job.task == "clustering":
+        return sum(1 + len(_counts(estimator)) for estimator in estimators.values())
+    return len(estimators) * (1 + job.folds)
+
+
+def _rank(result: Result, metric: str) -> tuple[bool, float, str]:
+    score = result.scores.get(metric, np.nan)
+    return bool(result.error) or np.isnan(score), -np.nan_to_num(score), result.name
+
+
+@contextmanager
+def _reported(result: Result) -> Iterator[None]:
+    """Turn an exception into the result's one-sentence reason, and warnings into its notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except Exception as error:  # whatever it is, the others go on
+            result.error = result.error or (str(error).strip().splitlines() or [type(error).__name__])[0]
+    for message in dict.fromkeys(str(w.message).splitlines()[0] for w in caught if issubclass(w.category, UserWarning)):
+        if message not in result.warnings:
+            result.warnings.append(message)
+
+
+def _cross_validate(
+    job: Job, estimators: dict[str, Any], results: dict[str, Result], baseline: Result, tick: Callable[[], None]
+) -> None:
+    y, n_classes = _target(job.table[str(job.target)], job.task)
+    inputs = job.table.without(str(job.target))
+    collected: dict[str, list[tuple[float, float]]] = {name: [] for name in [*estimators, ""]}
+    for train, test in _splits(job, y):
+        encoder = TableEncoder(scale=True).fit(inputs.take(train))
+        X_train, X_test = encoder.transform(inputs.take(train)), encoder.transform(inputs.take(test))
+        for name, estimator in estimators.items():
+            with _reported(results[name]):
+                if not results[name].error:
+                    fitted = clone(estimator).fit(X_train, y[train])
+                    collected[name].append(_scores(job.task, y[test], fitted, X_test, n_classes))
+            tick()
+        collected[""].append(_baseline_scores(job.task, y[train], y[test], n_classes))
+    for name, result in [*results.items(), ("", baseline)]:
+        if collected[name] and not result.error:
+            for metric, values in zip(METRICS[job.task], np.array(collected[name]).T, strict=True):
+                known = values[~np.isnan(values)]
+                result.scores[metric] = float(known.mean()) if len(known) else np.nan
+                result.spreads[metric] = float(known.std(ddof=1)) if len(known) > 1 else np.nan
+
+
+def _splits(job: Job, y: Column) -> list[tuple[Column, Column]]:
+    plain = KFold(job.folds, shuffle=True, random_state=job.seed)
+    if job.task == "regression":
+        return list(plain.split(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class with fewer rows than folds is in some folds only: nothing to act on
+        try:
+            return list(StratifiedKFold(job.folds, shuffle=True, random_state=job.seed).split(y, y))
+        except ValueError:  # every class has fewer rows than there are folds
+            return list(plain.split(y))
+
+
+def _target(column: Column, task: Task) -> tuple[Column, int]:
+    if task == "regression":
+        return floats(column), 0
+    position = {value: j for j, value in enumerate(distinct(column))}
+    return np.array([position[value] for value in column]), len(position)
+
+
+def _scores(task: Task, y: Column, fitted: Any, X: Column, n_classes: int) -> tuple[float, float]:
+    if task == "regression":
+        return _regression_scores(y, np.asarray(fitted.predict(X)))
+    accuracy = float(np.mean(fitted.predict(X) == y))
+    if not hasattr(fitted, "predict_proba"):
+        return accuracy, np.nan
+    probabilities = np.zeros((len(y), n_classes))
+    probabilities[:, fitted.classes_] = fitted.predict_proba(X)  # a fold may lack a class
+    return accuracy, _log_loss(probabilities, y)
+
+
+def _baseline_scores(task: Task, y_train: Column, y_test: Column, n_classes: int) -> tuple[float, float]:
+    if task == "regression":
+        return _regression_scores(y_test, np.full(len(y_test), y_train.mean()))
+    counts = np.bincount(y_train, minlength=n_classes) + 1.0  # add one: no class is impossible
+    shares = np.tile(counts / counts.sum(), (len(y_test), 1))
+    return float(np.mean(y_test == counts.argmax())), _log_loss(shares, y_test)
+
+
+def _regression_scores(y: Column, predicted: Column) -> tuple[float, float]:
+    error, spread = float(np.mean((y - predicted) ** 2)), float(np.var(y))
+    return 1 - error / spread if spread else np.nan, float(np.sqrt(error))
+
+
+def _log_loss(probabilities: Column, y: Column) -> float:
+    return float(-np.log(np.maximum(probabilities[np.arange(len(y)), y], LEAST_PROBABILITY)).mean())
+
+
+def _counts(estimator: Any) -> list[int]:
+    """Return the numbers of clusters to try; one, its own, for a clusterer that finds the number itself."""
+    return list(CLUSTER_COUNTS) if "n_clusters" in estimator.get_params() else [0]
+
+
+def _choose_clusters(X: Column, estimator: Any, result: Result, seed: int, tick: Callable[[], None]) -> Any:
+    """Return the estimator with the number of clusters whose silhouette is best."""
+    rows = np.arange(len(X))
+    if len(X) > SILHOUETTE_ROWS:
+        rows = np.random.default_rng(seed).choice(len(X), SILHOUETTE_ROWS, replace=False)
+    chosen, best, attempt = estimator, -np.inf, result
+    for k in _counts(estimator):
+        attempt = Result(result.name)
+        with _reported(attempt):
+            model = clone(estimator).set_params(n_clusters=k) if k else clone(estimator)
+            labels = np.asarray(model.fit(X).labels_)[rows]
+            found = len(np.unique(labels))
+            silhouette = float(silhouette_score(X[rows], labels)) if 1 < found < len(rows) else np.nan
+            if silhouette > best or not result.scores:
+                chosen, best = clone(model), np.nan_to_num(silhouette, nan=-np.inf)
+                result.scores = {"silhouette": silhouette, "clusters": float(found)}
+        tick()
+    if not result.scores:
+        result.error = attempt.error
+    return chosen
+
+
+def _fit_all(job: Job, estimator: Any, result: Result) -> None:
+    if result.error:
+        return
+    start = perf_counter()
+    model = TableModel(estimator, job.target).fit(job.table)
+    result.seconds = perf_counter() - start
+    result.model = model
+    with suppress(NotImplementedError):  # an estimator that has no certificate yet
+        result.certificate = model.certify(job.table)

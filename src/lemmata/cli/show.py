@@ -1,0 +1,147 @@
+"""What the command line prints: one line on the data, the table of models, a certificate."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from lemmata.cli.compare import METRICS, Job, Result
+from lemmata.core.certificate import Certificate
+from lemmata.core.table import Table, distinct, is_missing, kind_of
+
+PLURALS = {"number": "numbers", "date": "dates", "boolean": "true or false", "text": "text"}
+MAX_NAMES = 8  # of columns in the line on the data
+STYLES = {"proof": "green", "local": "cyan", "evidence": "yellow"}
+
+
+def describe(table: Table, name: str) -> Text:
+    """Say in one line what was read and how each kind of column was understood."""
+    line = Text.assemble((name, "bold"), f": {table.n_rows:,} rows")
+    for kind, plural in PLURALS.items():
+        names = [column for column in table if kind_of(table[column]) == kind and len(distinct(table[column]))]
+        if names:
+            line.append("; ")
+            line.append(plural, style="cyan")
+            line.append(f": {some(names)}")
+    empty = [column for column in table if is_missing(table[column]).all()]
+    line.append(f"; empty: {some(empty)}" if empty else "")
+    missing = sum(int(is_missing(column).sum()) for column in table.values())
+    line.append(f"; {missing:,} of {table.n_rows * len(table):,} cells missing." if missing else "; nothing missing.")
+    return line
+
+
+def some(names: Sequence[str]) -> str:
+    """List the first names and count the rest."""
+    rest = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def plan(job: Job, table: Table) -> Text:
+    """Say in one line what will be done."""
+    if job.task == "clustering":
+        line = Text.assemble(("clustering", "bold"), "; the number of clusters is the one with the best silhouette.")
+    else:
+        line = Text.assemble((job.task, "bold"), " of ", (str(job.target), "bold"), f"; {job.folds}-fold cross-validation")
+        left_out = table.n_rows - job.table.n_rows
+        line.append(f"; {left_out:,} rows without {job.target} are left out." if left_out else ".")
+    return line
+
+
+def remarks(results: list[Result], job: Job) -> Text:
+    """Say which model is the best, and what should be known about it."""
+    best, baseline, metric = results[0], results[-1], METRICS[job.task][0]
+    line = Text.assemble("\nbest: ", (best.name, "bold"), f", {metric} {_score(best, metric, spread=False)}")
+    line.append(f", fitted to all {job.table.n_rows:,} rows.")
+    dropped = best.model.encoder_.dropped_ if best.model is not None else {}
+    for reason in dict.fromkeys(dropped.values()):
+        line.append(f"\nleft out: {some([name for name in dropped if dropped[name] == reason])} ({reason}).")
+    if best.scores.get(metric, np.nan) <= baseline.scores.get(metric, -np.inf):
+        line.append("\nno model is better than the baseline: the columns do not predict the target.", style="yellow")
+    if best.certificate is not None and not best.certificate.holds:
+        line.append("\nits certificate is refused: do not rely on its parameters.", style="yellow")
+    for result in results:
+        for warning in result.warnings:
+            line.append(f"\n{result.name}: {warning}", style="yellow")
+    return line
+
+
+def score_rows(results: Iterable[Result], job: Job) -> list[dict[str, str | float]]:
+    """Give the table of models as plain rows, for the report."""
+    metrics = METRICS[job.task]
+    rows = []
+    for result in results:
+        row: dict[str, str | float] = {"model": result.name}
+        row |= {metric: _score(result, metric, spread=metric == metrics[0]) for metric in metrics}
+        row |= {"fit": _seconds(result), "certificate": result.verdict}
+        rows.append(row)
+    return rows
+
+
+def notes(results: Iterable[Result], job: Job) -> list[str]:
+    """Say how the scores came about, for the report."""
+    how = f"Mean of {job.folds}-fold cross-validation ± standard deviation over the folds, columns encoded anew in each fold"
+    if job.task == "clustering":
+        how = "Silhouette on at most 2,000 rows; the number of clusters is the one whose silhouette is best"
+    found = [f"{result.name}: {warning}" for result in results for warning in result.warnings]
+    return [f"{how}. Seconds and certificates are of the fit to all {job.table.n_rows:,} rows.", *found]
+
+
+def result_table(results: Iterable[Result], job: Job) -> RichTable:
+    """Make the table of models: scores, seconds, verdict."""
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    table.add_column("model", no_wrap=True)
+    for metric in METRICS[job.task]:
+        table.add_column(metric, justify="right", no_wrap=True)
+    table.add_column("fit", justify="right", no_wrap=True)
+    table.add_column("certificate", overflow="fold")
+    for j, result in enumerate(results):
+        scores = [_score(result, metric, spread=metric == METRICS[job.task][0]) for metric in METRICS[job.task]]
+        table.add_row(
+            result.name, *scores, _seconds(result), _verdict(result), style="bold" if j == 0 and result.model else None
+        )
+    return table
+
+
+def _seconds(result: Result) -> str:
+    if np.isnan(result.seconds):
+        return ""
+    return f"{result.seconds:.1f} s" if result.seconds >= 1 else f"{1000 * result.seconds:.0f} ms"
+
+
+def _score(result: Result, metric: str, spread: bool) -> str:
+    value = result.scores.get(metric, np.nan)
+    if np.isnan(value):
+        return "–" if not result.error else ""
+    if metric == "clusters":
+        return f"{value:.0f}"
+    text = f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
+    deviation = result.spreads.get(metric, np.nan)
+    text = text.replace("-", "−")
+    return f"{text} ± {deviation:.3f}" if spread and not np.isnan(deviation) else text
+
+
+def _verdict(result: Result) -> Text:
+    if result.error:
+        return Text(result.verdict, style="red")
+    if result.certificate is None:
+        return Text(result.verdict)
+    return Text(result.verdict, style=STYLES[result.certificate.kind] if result.certificate.holds else "bold red")
+
+
+def certificate_table(certificate: Certificate) -> RichTable:
+    """Make the table of checks: value, limit, kind, claim."""
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("check")
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("limit", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("claim", overflow="fold")
+    for check in certificate.checks:
+        sign, style = ("≤", STYLES[check.kind]) if check.holds else (">", "bold red")
+        limit = f"{check.limit:.0e}" if np.isfinite(check.limit) else "∞"
+        table.add_row(
+            check.name, f"{check.value:.1e}", Text(sign, style=style), limit, Text(check.kind, style=style), check.claim
+        )
+    return table

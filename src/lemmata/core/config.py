@@ -1,0 +1,81 @@
+"""Settings that hold for a stretch of code: how many threads, how many rows in a block.
+
+>>> import lemmata
+>>> with lemmata.config(n_threads=1):
+...     lemmata.core.config.n_threads()
+1
+"""
+
+import operator
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)
+_block_rows: ContextVar[int | None] = ContextVar("block_rows", default=None)
+
+
+@contextmanager
+def config(*, n_threads: int | None = None, block_rows: int | None = None) -> Iterator[None]:
+    """Set the number of threads and the rows of a block inside a `with` statement.
+
+    Parameters
+    ----------
+    n_threads : Threads that work on blocks at the same time. Results are the same bits for every number. Default: the
+        processors this process may use, or fewer if OMP_NUM_THREADS says so.
+    block_rows : Rows of a block. Default: chosen from the number of columns. Another number may change the last bits.
+
+    Examples
+    --------
+    >>> import lemmata
+    >>> from lemmata.linear_model import LinearRegression
+    >>> with lemmata.config(n_threads=2, block_rows=1000):
+    ...     LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).coef_
+    array([2.])
+    """
+    tokens = []
+    for variable, name, value in ((_n_threads, "n_threads", n_threads), (_block_rows, "block_rows", block_rows)):
+        if value is None:
+            continue
+        try:
+            number = operator.index(value)
+        except TypeError:
+            number = 0
+        if number < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        tokens.append((variable, variable.set(number)))
+    try:
+        yield
+    finally:
+        for variable, token in reversed(tokens):
+            variable.reset(token)
+
+
+def n_threads() -> int:
+    """Return how many threads a pass over blocks may use now."""
+    chosen = _n_threads.get()
+    if chosen is not None:
+        return chosen
+    import joblib  # knows of affinity, containers and its own nested workers
+
+    limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    processors = int(joblib.cpu_count())
+    return min(processors, int(limit)) if limit.isdigit() and int(limit) else processors
+
+
+def block_rows(n_columns: int) -> int:
+    """Return the rows of a block for so many columns: about 4 MiB, which streams well and balances threads.
+
+    At most 65,536, so that narrow tables still give every thread work; at least four times the columns (rounded up to a
+    power of two), so that the R factor of a block is much smaller than the block.
+    """
+    chosen = _block_rows.get()
+    if chosen is not None:
+        return chosen
+    wanted = (1 << 22) // (8 * max(n_columns, 1))
+    return max(min(_power_of_two(wanted), 1 << 16), _power_of_two(4 * n_columns), 256)
+
+
+def _power_of_two(x: int) -> int:
+    return 1 << max(x, 1).bit_length() - 1

@@ -1,0 +1,110 @@
+"""What counts as a table, and how it becomes a matrix of numbers.
+
+Tables in memory are NumPy arrays, SciPy sparse matrices and frames (pandas, Polars, PyArrow; through narwhals). Stored
+tables are Parquet files, Dask collections and iterators of blocks; they are read block by block, and only when needed.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell whether X is a SciPy sparse matrix or array."""
+    from scipy.sparse import issparse
+
+    return bool(issparse(X))
+
+
+def is_path(X: Any) -> bool:
+    """Tell whether X names stored files: a path, or a non-empty list of paths."""
+    if isinstance(X, (list, tuple)):
+        return bool(X) and all(isinstance(p, (str, os.PathLike)) for p in X)
+    return isinstance(X, (str, os.PathLike))
+
+
+def is_dask(X: Any) -> bool:
+    """Tell whether X is a Dask collection, without importing Dask."""
+    return hasattr(X, "__dask_graph__")
+
+
+def is_stored(X: Any) -> bool:
+    """Tell whether the rows of X live outside this process's arrays: Parquet, Dask, or an iterator of blocks."""
+    return is_path(X) or is_dask(X) or (callable(X) and not hasattr(X, "__array__"))
+
+
+def as_matrix(X: Any, columns: Sequence[str] | None = None) -> tuple[Any, list[str] | None]:
+    """Return an array or CSR matrix with two axes, and the names of its columns if it has them.
+
+    >>> as_matrix([[1, 2], [3, 4]])
+    (array([[1, 2],
+           [3, 4]]), None)
+    """
+    if is_sparse(X):
+        return X.tocsr(), None
+    names: list[str] | None = None
+    if not isinstance(X, np.ndarray):
+        import narwhals as nw
+
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            frame = frame.select(columns) if columns is not None else frame
+            names = [str(c) for c in frame.columns]
+            X = numeric(frame)
+        else:
+            X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected a table with rows and columns, got an array with {X.ndim} axes; use X.reshape(-1, 1) "
+            "for a single column."
+        )
+    if X.dtype.kind not in "fiub":
+        X = _floats(X)
+    return X, names
+
+
+def numeric(frame: Any) -> Array:
+    """Turn a narwhals frame into numbers, missing entries into NaN; a column that cannot be says its name."""
+    wanted = np.float32 if all(str(t) == "Float32" for t in frame.schema.values()) else np.float64
+    out = np.empty(frame.shape, dtype=wanted)
+    for j, name in enumerate(frame.columns):
+        try:
+            out[:, j] = frame[name].to_numpy()  # None and NA become NaN
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Column {str(name)!r} holds {frame[name].dtype}, not numbers; encode it or leave it out."
+            ) from None
+    return out
+
+
+def _floats(X: Array) -> Array:
+    try:
+        return X.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"Expected numbers, got an array of {X.dtype}; encode text and objects as numbers first.") from None
+
+
+def finite_rows(X: Any, first_row: int, allow_nan: bool) -> None:
+    """Raise for the first row of a block with NaN (unless allowed) or infinity, by its number in the table."""
+    values = X.data if is_sparse(X) else X
+    if allow_nan:
+        bad = np.isinf(values)
+    elif np.isfinite(values.sum()):  # the sum of finite numbers can overflow, but a NaN or infinity never hides in it
+        return
+    else:
+        bad = ~np.isfinite(values)
+    if not bad.any():
+        return
+    row = (
+        int(np.searchsorted(X.indptr, np.flatnonzero(bad)[0], side="right") - 1)
+        if is_sparse(X)
+        else int(np.argwhere(bad)[0][0])
+    )
+    value = values[bad][0]
+    kind = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(f"Input X contains {kind} in row {first_row + row}; clean or impute it first.")

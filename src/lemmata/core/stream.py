@@ -1,0 +1,238 @@
+"""Streams: tables larger than memory, read from Parquet files or from an iterator, a few blocks at a time.
+
+Whatever the row groups of the files, the rows are cut again into blocks of `block_rows`, so a file gives the same blocks as
+the array it holds. A reader thread stays two blocks ahead of the kernels.
+"""
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lemmata.core import config
+from lemmata.core.blocks import Block, Blocks
+from lemmata.core.data import Array, as_matrix, finite_rows, is_path, is_sparse
+
+T = TypeVar("T")
+AHEAD = 2  # blocks read before they are asked for: enough to hide the disk, small beside the blocks at work
+BUFFER = 1 << 20  # bytes of a column read at once; without it PyArrow holds whole row groups
+
+
+def open_stream(
+    source: Any, aligned: tuple[Any, ...], block_rows: int | None, columns: list[str] | None, allow_nan: bool
+) -> "StreamBlocks":
+    """Open Parquet paths or a function that returns an iterator of blocks."""
+    if is_path(source):
+        return ParquetBlocks(source, aligned, block_rows, columns, allow_nan)
+    if any(a is not None for a in aligned):
+        raise ValueError("An iterator brings targets and weights itself: let it give tuples (X, y) or (X, y, weights).")
+    return IteratorBlocks(source, len(aligned), block_rows, allow_nan)
+
+
+class StreamBlocks(Blocks):
+    """Blocks that pass by: each pass opens the source anew."""
+
+    home = "stream"
+    allow_nan: bool
+
+    def _open(self) -> Iterator[Block]:
+        raise NotImplementedError
+
+    def _tasks(self) -> Iterator[tuple[int, Callable[[], Block]]]:
+        row = 0
+        for i, block in enumerate(read_ahead(self._open(), AHEAD)):
+            yield i, partial(self._checked, block, row)
+            row += block[0].shape[0]
+        if row == 0:
+            raise ValueError("Found no rows; at least one is needed.")
+
+    def _checked(self, block: Block, first_row: int) -> Block:
+        finite_rows(block[0], first_row, self.allow_nan)
+        return self._made(block)
+
+
+class ParquetBlocks(StreamBlocks):
+    """Rows of Parquet files, one after another; only the columns that are needed are read."""
+
+    def __init__(
+        self, source: Any, aligned: tuple[Any, ...], block_rows: int | None, columns: list[str] | None, allow_nan: bool
+    ) -> None:
+        parquet = _pyarrow_parquet()
+        self.files = parquet_files(source)
+        self.allow_nan = allow_nan
+        for a in aligned:
+            if a is not None and not isinstance(a, str):
+                raise ValueError("With a Parquet file, name the column of the target or the weights instead of giving values.")
+        self.aligned = list(aligned)
+        schema = parquet.read_schema(self.files[0])
+        apart = {a for a in aligned if a is not None}
+        self.names = list(columns) if columns is not None else [name for name in schema.names if name not in apart]
+        self.columns: list[str] | None = self.names
+        for name in [*self.names, *apart]:
+            if name not in schema.names:
+                raise ValueError(f"There is no column {name!r} in {self.files[0].name}; it has {', '.join(schema.names)}.")
+            if not _is_numeric(schema.field(name).type):
+                raise ValueError(f"Column {name!r} holds {schema.field(name).type}, not numbers; encode it or leave it out.")
+        kinds = {str(schema.field(name).type) for name in self.names}
+        self.dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)
+        self.n_columns = len(self.names)
+        self.n_rows = sum(parquet.read_metadata(f).num_rows for f in self.files)
+        self.block_rows = block_rows or config.block_rows(self.n_columns)
+
+    def _open(self) -> Iterator[Block]:
+        return recut(self._batches(), self.block_rows)
+
+    def _recut(self) -> None:
+        self.block_rows = config.block_rows(self.n_columns)
+
+    def _batches(self) -> Iterator[Block]:
+        parquet = _pyarrow_parquet()
+        wanted = list(dict.fromkeys([*self.names, *(a for a in self.aligned if a is not None)]))
+        for path in self.files:
+            with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+                for batch in file.iter_batches(batch_size=self.block_rows, columns=wanted, use_threads=False):
+                    yield self._arrays(batch)
+
+    def _arrays(self, batch: Any) -> Block:
+        X = np.empty((batch.num_rows, len(self.names)), dtype=self.dtype)
+        for j, name in enumerate(self.names):
+            X[:, j] = batch.column(name).to_numpy(zero_copy_only=False)  # nulls become NaN
+        return (X, *(None if a is None else batch.column(a).to_numpy(zero_copy_only=False) for a in self.aligned))
+
+
+class IteratorBlocks(StreamBlocks):
+    """Blocks from a function that returns a fresh iterator each time it is called."""
+
+    def __init__(self, factory: Callable[[], Iterator[Any]], n_aligned: int, block_rows: int | None, allow_nan: bool) -> None:
+        self.factory, self.n_aligned, self.block_rows, self.allow_nan = factory, n_aligned, block_rows, allow_nan
+        X = next(self._parts(), (None,))[0]
+        if X is None:
+            raise ValueError("The iterator gave no block; it must give at least one, each time the function is called.")
+        self.n_columns, self.dtype, self.columns = X.shape[1], X.dtype, None
+        self.n_rows = sum(part[0].shape[0] for part in self._parts())
+
+    def _open(self) -> Iterator[Block]:
+        return recut(self._parts(), self.block_rows) if self.block_rows else self._parts()
+
+    def _parts(self) -> Iterator[Block]:
+        for part in self.factory():
+            X, *aligned = part if isinstance(part, tuple) else (part,)
+            if len(aligned) > self.n_aligned:
+                raise ValueError(f"The iterator gives {len(aligned)} arrays beside X, {self.n_aligned} at most are used here.")
+            aligned += [None] * (self.n_aligned - len(aligned))
+            X, _ = as_matrix(X)
+            dtype = np.float32 if X.dtype == np.float32 else np.float64
+            X = X.astype(dtype, copy=False) if is_sparse(X) else np.asarray(X, dtype=dtype, order="C")
+            if X.shape[0]:
+                yield (X, *(None if a is None else np.asarray(a) for a in aligned))
+
+
+def recut(parts: Iterator[Block], rows: int) -> Iterator[Block]:
+    """Cut a stream of blocks of any size into blocks of `rows` rows; the last may be shorter."""
+    held: list[Block] = []
+    n_held = 0
+    for part in parts:
+        at, n = 0, part[0].shape[0]
+        while n_held + n - at >= rows:
+            take = rows - n_held
+            yield _joined([*held, _slice(part, at, at + take)])
+            held, n_held, at = [], 0, at + take
+        if at < n:
+            held.append(_slice(part, at, n))
+            n_held += n - at
+    if held:
+        yield _joined(held)
+
+
+def _slice(block: Block, start: int, stop: int) -> Block:
+    return tuple(None if a is None else a[start:stop] for a in block)
+
+
+def _joined(parts: list[Block]) -> Block:
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(None if column[0] is None else _stack(column) for column in zip(*parts, strict=True))
+
+
+def _stack(column: tuple[Any, ...]) -> Array:
+    if is_sparse(column[0]):
+        from scipy.sparse import vstack
+
+        return vstack(column, format="csr")
+    return np.concatenate(column)
+
+
+def read_ahead(source: Iterator[T], depth: int) -> Iterator[T]:
+    """Give what `source` gives, read by another thread up to `depth` items ahead."""
+    items: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=depth)
+    stop = threading.Event()
+
+    def put(item: tuple[bool, Any]) -> None:
+        while not stop.is_set():
+            try:
+                items.put(item, timeout=0.1)  # wakes up to see whether anyone still listens
+                return
+            except queue.Full:
+                continue
+
+    def read() -> None:
+        try:
+            for item in source:
+                put((True, item))
+                if stop.is_set():
+                    return
+            put((False, None))
+        except BaseException as error:  # raised again where the items are used
+            put((False, error))
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        while True:
+            more, item = items.get()
+            if more:
+                yield item
+                del item  # otherwise one block more stays in memory
+            elif item is None:
+                return
+            else:
+                raise item
+    finally:
+        stop.set()
+        reader.join()
+
+
+def parquet_files(source: Any) -> list[Path]:
+    """List the files that a path, a list of paths or a folder stands for, in order of their names."""
+    files: list[Path] = []
+    for entry in source if isinstance(source, (list, tuple)) else [source]:
+        path = Path(os.fspath(entry))
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*.parquet") if p.is_file())
+            if not inside:
+                raise FileNotFoundError(f"There is no .parquet file in the folder {path}.")
+            files += inside
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise FileNotFoundError(f"There is no file {path}.")
+    return files
+
+
+def _pyarrow_parquet() -> Any:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise ImportError('Reading Parquet needs PyArrow: pip install "lemmata[dask]".') from None
+    return parquet
+
+
+def _is_numeric(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))

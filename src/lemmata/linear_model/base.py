@@ -1,0 +1,79 @@
+"""What the linear regressions share: predictions in blocks, and the checks of every least-squares fit."""
+
+import numpy as np
+from sklearn.base import MultiOutputMixin
+from sklearn.utils.validation import check_is_fitted
+
+from lemmata.core.certificate import equi, gap, same
+from lemmata.core.estimator import as_output
+from lemmata.core.threads import serial_blas
+from lemmata.linear_model import least_squares as ls
+
+
+class LinearPredictor(MultiOutputMixin):
+    """Mixin: sparse input, x·w + b, and coefficients in the precision of the input."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def predict(self, X):
+        """Predict x·w + b for each row."""
+        check_is_fitted(self)
+        return self._blocks(X, reset=False).map(predict_block, self.coef_, self.intercept_)
+
+    def _store(self, blocks, coef, intercept, mean):
+        """Keep coefficients in the precision of the input, and the intercept that belongs to the rounded ones."""
+        self.coef_ = as_output(np.ascontiguousarray(coef.T), blocks.dtype)
+        if self.fit_intercept and blocks.dtype != np.float64:
+            intercept = mean[1] - self.coef_.astype(float) @ mean[0]
+        self.intercept_ = as_output(intercept, blocks.dtype)
+        if is_single(blocks):
+            self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
+
+    def _parameters(self):
+        """Give the coefficients as float64 columns and the intercepts as a vector."""
+        return np.atleast_2d(self.coef_).astype(float).T, np.atleast_1d(self.intercept_).astype(float)
+
+
+def predict_block(X, weight, coef, intercept):
+    """Predictions of a block."""
+    return X @ coef.T + intercept
+
+
+def is_single(blocks):
+    """Tell whether the target is one number a row rather than a row of numbers."""
+    return np.asarray(blocks.first()[1]).ndim == 1
+
+
+def recomputed(blocks, intercept):
+    """Reduce the data to a triangle by QR, for a checker."""
+    shift = ls.draw_shift(blocks, intercept)
+    weight, factor = blocks.reduce(ls.factor_block, shift, intercept)
+    with serial_blas():
+        return ls.Problem(weight, np.linalg.qr(factor.rows, mode="r"), shift, intercept, False)
+
+
+def optimality(problem, coef, intercept, excess, alpha=0.0):
+    """The checks of every least-squares fit: gap, stationary coefficients, the intercept that belongs to them.
+
+    Parameters
+    ----------
+    excess : By how much the objective at `coef`, with its best intercept, exceeds the least one.
+    """
+    A, C = problem.centered
+    mean_x, mean_y = problem.mean
+    off = mean_y - mean_x @ coef - intercept if problem.intercept else -intercept
+    shortfall = problem.weight * (off**2).sum()
+    value = ((C - A @ coef) ** 2).sum() + (alpha * coef**2).sum() + shortfall
+    bound = value - shortfall - excess
+    checks = [gap(value, bound, (C**2).sum(), "no coefficients lower the objective by more than this share of it")]
+    if coef.any() and np.linalg.norm(C - A @ coef) > ls.ROUNDING * np.linalg.norm(C):  # else the residual is all rounding
+        claim = "the residual is orthogonal to every column" if np.all(alpha == 0) else "the gradient vanishes"
+        checks.append(equi(lambda w: A.T @ (C - A @ w) - alpha * w, coef, "coefficients", claim, kind="proof"))
+    if problem.intercept:
+        scale = np.abs(mean_y) + np.abs(mean_x) @ np.abs(coef)
+        floor = np.sqrt(ls.EPS) * float(np.linalg.norm(scale))
+        checks.append(same(intercept, intercept + off, "intercept", "the fit passes through the mean", floor=floor))
+    return checks

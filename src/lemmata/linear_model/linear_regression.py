@@ -1,0 +1,107 @@
+"""Linear regression: least squares, with what a statistician asks of it.
+
+Minimize Σᵢ sᵢ (yᵢ − xᵢ·w − b)² over w and b. `least_squares` solves it through one triangular factor; where the columns do
+not determine w, the solution of least norm is taken. Under y ~ N(Xw + b, σ²) the estimate is unbiased with covariance
+σ² (AᵀA)⁺, A the centered columns, and σ² is estimated by RSS / (Σs − rank − 1).
+Certificate: by Pythagoras the objective exceeds its minimum by exactly ‖Π_A r‖² + Σs (ȳ − x̄·w − b)², r the residual with
+the intercept profiled out [1]; and w lies in the row space of A, so no solution is shorter [2].
+
+[1] Gauss, Theoria combinationis (1823). [2] Penrose, Math. Proc. Camb. Phil. Soc. 52 (1956).
+"""
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils.validation import check_is_fitted
+
+from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, same
+from lemmata.core.estimator import Regressor
+from lemmata.core.threads import serial_blas
+from lemmata.linear_model import least_squares as ls
+from lemmata.linear_model.base import LinearPredictor, is_single, optimality, recomputed
+
+
+def inference(problem, half, rss):
+    """Return noise variance (t,), standard errors (t, d), and those of the intercept (t,)."""
+    freedom = problem.weight - half.shape[1] - problem.intercept
+    variance = rss / freedom if freedom > 0 else np.full(len(rss), np.nan)
+    spread = (half**2).sum(axis=1)
+    own = 1 / problem.weight + ((problem.mean[0] @ half) ** 2).sum() if problem.intercept else 0.0
+    return variance, np.sqrt(np.outer(variance, spread)), np.sqrt(variance * own)
+
+
+class LinearRegression(LinearPredictor, Regressor):
+    """Fit y = x·w + b by least squares.
+
+    Parameters
+    ----------
+    fit_intercept : Whether b is fitted or zero.
+
+    Attributes
+    ----------
+    coef_ : (n_features,) or (n_targets, n_features)
+    intercept_ : float or (n_targets,)
+    rank_ : Number of directions that the columns really span.
+    noise_variance_ : Unbiased estimate of σ²; NaN if there are no more rows than parameters.
+    standard_errors_ : Of each coefficient, in the shape of `coef_`.
+    intercept_standard_error_ : Of the intercept.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 2.0, 5.0]
+    >>> model = LinearRegression().fit(X, y)
+    >>> model.coef_, model.standard_errors_
+    (array([1.1]), array([0.519615]))
+    >>> model.certify(X, y).holds
+    True
+    """
+
+    _parameter_constraints = {"fit_intercept": ["boolean"]}
+
+    def __init__(self, *, fit_intercept=True):
+        self.fit_intercept = fit_intercept
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Fit to rows X and targets y; a weight means repetition.
+
+        X may also be a Parquet path (y and sample_weight then name columns), a Dask table, or a function that returns an
+        iterator of blocks (X, y).
+        """
+        blocks = self._blocks(X, y, sample_weight, reset=True, multi_output=True)
+        problem = ls.compress(blocks, self.fit_intercept)
+        with serial_blas():
+            solution = ls.refine(blocks, problem, ls.solve(problem))
+            variance, errors, own = inference(problem, solution.half, solution.rss)
+        self._store(blocks, solution.coef, solution.intercept, problem.mean)
+        one = 0 if is_single(blocks) else slice(None)
+        self.rank_ = solution.rank
+        self.noise_variance_, self.standard_errors_, self.intercept_standard_error_ = variance[one], errors[one], own[one]
+        return self
+
+    def certify(self, X, y=None, sample_weight=None):
+        """Prove how far the squared error is from its least value, and recompute the standard errors."""
+        check_is_fitted(self)
+        blocks = self._blocks(X, y, sample_weight, reset=False, multi_output=True)
+        coef, intercept = self._parameters()
+        problem = recomputed(blocks, self.fit_intercept)
+        A, C = problem.centered
+        with serial_blas():
+            found = ls.directions(A, ls.raw_lengths(problem))
+            half, residual = found.half(), C - A @ coef
+        inside = (found.U.T @ residual) ** 2
+        rss = np.maximum((residual**2).sum(axis=0) - inside.sum(axis=0), 0.0)
+        variance, errors, own = inference(problem, half, rss)
+        # σ of a perfect fit is rounding: nothing below √ε of the spread of y is meaningful.
+        noise = np.sqrt(ls.EPS) * np.linalg.norm(C) / np.sqrt(problem.weight)
+        spread = float(np.linalg.norm(half))
+        checks = [
+            *optimality(problem, coef, intercept, inside.sum()),
+            same(np.atleast_1d(self.noise_variance_), variance, "noise variance", "RSS / (Σs − rank − 1)", floor=noise**2),
+            same(np.atleast_2d(self.standard_errors_), errors, "standard errors", "σ² (AᵀA)⁺", floor=noise * spread),
+            same(np.atleast_1d(self.intercept_standard_error_), own, "intercept error", "its variance", floor=noise * spread),
+        ]
+        if found.U.shape[1] < A.shape[1]:
+            inside = found.B.T @ np.linalg.lstsq(found.B.T, coef, rcond=None)[0]
+            value = float(np.linalg.norm(coef - inside) / max(np.linalg.norm(coef), TINY))
+            checks.append(Check("row space", value, SAME_LIMIT, "proof", "no other solution is shorter"))
+        return Certificate(*checks, subject=repr(self))

@@ -1,0 +1,273 @@
+"""The page: scores, certificates, plots, how each column was read, versions. Nothing is loaded from anywhere.
+
+Whatever comes from the data (names of columns, levels, classes, error messages) goes through `escape`, because a table may
+call a column "<script>". Plots have no background of their own, so the page can turn them for dark paper.
+"""
+
+import base64
+import io
+import platform
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier, is_clusterer, is_regressor
+
+from lemmata.core.certificate import Certificate
+from lemmata.core.table import Table, as_table, distinct, is_missing, kind_of, shown
+from lemmata.core.table_encoder import describe_plan
+from lemmata.core.table_model import TableModel
+from lemmata.plot import CertificateDisplay, ClusterDisplay, RegressionDisplay
+from lemmata.report.style import PLOT_STYLE, STYLE
+
+Score = Mapping[str, str | float]
+
+VERDICTS = {"proof": "proved", "local": "local optimum", "evidence": "evidence"}
+NUMERIC = re.compile(r"[-−–]?[\d.,]*( ± [\d.]+)?( m?s)?$")
+LIBRARIES = ("lemmata", "numpy", "scipy", "scikit-learn", "numba")
+
+
+def report(
+    models: Any,
+    data: Any,
+    path: str | Path | None = None,
+    *,
+    title: str = "lemmata report",
+    scores: Sequence[Score] | None = None,
+    notes: Sequence[str] = (),
+) -> str:
+    """Make one self-contained HTML page about fitted models; return it, and write it if a path is given.
+
+    Parameters
+    ----------
+    models : Fitted model, or several: a sequence, or a mapping from names to models.
+    data : What the models were fitted to: a table for a `TableModel`, otherwise X or a pair (X, y).
+    path : File to write.
+    scores : Rows of the score table, one mapping from column to value for each model, if the scores come from elsewhere
+        (cross-validation, say); default: each model's scores on `data`.
+    notes : Sentences below the score table.
+
+    Examples
+    --------
+    >>> from lemmata.linear_model import LinearRegression
+    >>> X, y = [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]
+    >>> page = report(LinearRegression().fit(X, y), (X, y), title="A line")
+    >>> page.count("<h1>A line</h1>"), "<script" in page
+    (1, False)
+    """
+    named = _named(models)
+    views = {name: _view(model, data) for name, model in named.items()}
+    certificates = {name: _certify(view) for name, view in views.items()}
+    if scores is None:
+        scores = [{"model": name} | _scores(view) | _verdict_cell(certificates[name]) for name, view in views.items()]
+        notes = [*notes, "Scores are on the rows of the report, which the models may have been fitted to."]
+    body = _section("Scores", _table(scores) + "".join(f"<p class='note'>{escape(note)}</p>" for note in notes))
+    for name, view in views.items():
+        body += _model_section(name, view, certificates[name], unfolded=name == next(iter(views)))
+    tables = [(model, as_table(data)) for model in named.values() if isinstance(model, TableModel)]
+    body += _section("Columns", _table(list(_column_rows(*tables[0])))) if tables else ""
+    page = _page(title, _lead(views, certificates), body)
+    if path is not None:
+        Path(path).write_text(page, encoding="utf-8")
+    return page
+
+
+def verdict(certificate: Certificate) -> str:
+    """Say in a word or two what a certificate amounts to.
+
+    Examples
+    --------
+    >>> from lemmata import Check
+    >>> verdict(Certificate(Check("gap", 1e-9, 1e-6, "proof", "nothing fits better by more")))
+    'proved'
+    >>> verdict(Certificate(Check("gap", 1e-2, 1e-6, "proof", "nothing fits better by more")))
+    'refused: gap'
+    """
+    if certificate.holds:
+        return VERDICTS[certificate.kind]
+    return "refused: " + ", ".join(check.name for check in certificate.failed)
+
+
+def _named(models: Any) -> dict[str, Any]:
+    if isinstance(models, Mapping):
+        return {str(name): model for name, model in models.items()}
+    models = list(models) if isinstance(models, list | tuple) else [models]
+    named: dict[str, Any] = {}
+    for model in models:
+        name = type(getattr(model, "estimator_", model)).__name__
+        named[name if name not in named else f"{name} ({len(named) + 1})"] = model
+    return named
+
+
+class View(NamedTuple):
+    """A model as its estimator sees the data: X, y, and what the classes are called."""
+
+    estimator: Any
+    X: Any
+    y: Any
+    classes: list[str] | None
+
+
+def _view(model: Any, data: Any) -> View:
+    if isinstance(model, TableModel):
+        classes = [shown(value) for value in model.classes_] if hasattr(model, "classes_") else None
+        return View(model.estimator_, *model.encode(data), classes)
+    X, y = data if isinstance(data, tuple) else (data, None)
+    return View(model, X, y, None)
+
+
+def _scores(view: View) -> dict[str, str | float]:
+    estimator, X, y, _ = view
+    if y is None:
+        return {"clusters": len(np.unique(estimator.predict(X)))} if is_clusterer(estimator) else {}
+    if is_regressor(estimator):
+        return {"R²": estimator.score(X, y), "RMSE": float(np.sqrt(np.mean((np.asarray(y) - estimator.predict(X)) ** 2)))}
+    return {"accuracy": estimator.score(X, y)} if is_classifier(estimator) else {}
+
+
+def _certify(view: View) -> Certificate | None:
+    certificate: Certificate | None = None
+    with suppress(AttributeError, NotImplementedError):  # a model from elsewhere, or one without a certificate yet
+        certificate = view.estimator.certify(view.X, view.y)
+    return certificate
+
+
+def _verdict_cell(certificate: Certificate | None) -> dict[str, str | float]:
+    return {} if certificate is None else {"certificate": verdict(certificate)}
+
+
+def _lead(views: dict[str, View], certificates: dict[str, Certificate | None]) -> str:
+    n_rows, n_features = np.shape(next(iter(views.values())).X)
+    found = [certificate for certificate in certificates.values() if certificate is not None]
+    held = sum(certificate.holds for certificate in found)
+    said = (
+        f"{held} of {len(found)} certificates hold"
+        if len(found) > 1
+        else f"the certificate {'holds' if held else 'is refused'}"
+    )
+    return f"{n_rows:,} rows, {n_features:,} features" + (f"; {said}." if found else ".")
+
+
+def _model_section(name: str, view: View, certificate: Certificate | None, unfolded: bool) -> str:
+    badge, body = _badge("no certificate"), ""
+    if certificate is not None:
+        badge, body = _badge(verdict(certificate)), f"<div class='wide'>{certificate._repr_html_()}</div>"
+    body += "<div class='plots'>" + "".join(_plots(name, view, certificate)) + "</div>"
+    title = f"<summary><h2>{escape(name)} {badge}</h2></summary>"
+    return f"<details{' open' if unfolded else ''}>{title}{body}</details>"
+
+
+def _plots(name: str, view: View, certificate: Certificate | None) -> Iterator[str]:
+    estimator, X, y, classes = view
+    if is_regressor(estimator) and y is not None:
+        regression = RegressionDisplay(y_true=np.asarray(y), y_pred=np.asarray(estimator.predict(X)))
+        caption = f"{name}: observed against predicted values of the rows above, and what remains"
+        yield _figure(lambda ax: regression.plot(ax, residuals=True), (5.6, 6.2), caption)
+    if is_clusterer(estimator):
+        yield _figure(lambda ax: ClusterDisplay.from_estimator(estimator, X, ax=ax, name=""), (6.4, 4.6), f"{name}: clusters")
+    if is_classifier(estimator) and y is not None:
+        from sklearn.metrics import ConfusionMatrixDisplay
+
+        options = {"display_labels": classes, "colorbar": False, "cmap": "Blues"}
+        predicted = estimator.predict(X)
+        caption = f"{name}: confusion matrix of the rows above"
+        yield _figure(lambda ax: ConfusionMatrixDisplay.from_predictions(y, predicted, ax=ax, **options), (5.6, 5), caption)
+    if certificate is not None:
+        display = CertificateDisplay(certificate, name=" ")
+        yield _figure(display.plot, (5.6, 1.2 + 0.36 * len(certificate.checks)), f"{name}: value and limit of each check")
+
+
+def _figure(draw: Callable[[Any], Any], size: tuple[float, float], caption: str) -> str:
+    """Draw on axes of a figure of our own: pyplot's figures belong to the user."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(PLOT_STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.subplots())
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=140, bbox_inches="tight")  # 140: sharp on a laptop, small in the file
+    image = base64.b64encode(buffer.getvalue()).decode()
+    caption = escape(caption, quote=True)
+    return f"<figure><img src='data:image/png;base64,{image}' alt='{caption}'><figcaption>{caption}</figcaption></figure>"
+
+
+def _column_rows(model: TableModel, table: Table) -> Iterator[Score]:
+    for name, column in table.items():
+        if name == model.target:
+            use = "target"
+        elif name in model.encoder_.plans_:
+            use = describe_plan(model.encoder_.plans_[name])
+        else:
+            use = f"left out: {model.encoder_.dropped_.get(name, 'not in the table of the fit')}"
+        missing = int(is_missing(column).sum())
+        yield {"column": name, "kind": kind_of(column), "missing": missing or "", "values": _summary(column), "used as": use}
+
+
+def _summary(column: np.ndarray) -> str:
+    """Say in a few words what a column holds."""
+    values = distinct(column)
+    if not values:
+        return ""
+    if kind_of(column) == "boolean":
+        return f"true in {np.mean(column[~is_missing(column)].astype(bool)):.0%}"
+    if kind_of(column) == "text":
+        some = ", ".join(values[:4]) + (", …" if len(values) > 4 else "")  # 4: a cell stays one or two lines
+        return f"{len(values):,} different: {some}"
+    first, last = (shown(v) if kind_of(column) == "date" else _number(float(v)) for v in (values[0], values[-1]))
+    return f"{first} to {last}"
+
+
+def _table(rows: Sequence[Score]) -> str:
+    heads = list(dict.fromkeys(key for row in rows for key in row))
+    cells = [[_text(row.get(key, "")) for key in heads] for row in rows]
+    right = [any(column) and all(map(NUMERIC.match, filter(None, column))) for column in zip(*cells, strict=True)]
+    marks = [" class='number'" if numeric else "" for numeric in right]
+    head = "".join(f"<th{mark}>{escape(key)}</th>" for key, mark in zip(heads, marks, strict=True))
+    body = ""
+    for row in cells:
+        body += "<tr>"
+        for key, text, mark in zip(heads, row, marks, strict=True):
+            body += f"<td{mark}>{_badge(text) if key == 'certificate' and text else escape(text)}</td>"
+        body += "</tr>"
+    return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
+def _badge(text: str) -> str:
+    """Show a verdict in its color."""
+    color = next((kind for kind, word in VERDICTS.items() if text == word), "none")
+    color = "refused" if text.startswith(("refused", "failed")) else color
+    return f"<span class='badge {color}'>{escape(text)}</span>"
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else _number(value)
+
+
+def _number(value: float) -> str:
+    if np.isnan(value):
+        return "–"
+    return (
+        f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:,.4g}"
+    )  # 4 digits: what a score bears
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{body}</section>"
+
+
+def _page(title: str, lead: str, body: str) -> str:
+    versions = " · ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    made = f"{datetime.now():%Y-%m-%d %H:%M} · Python {platform.python_version()} on {platform.system()} · {versions}"
+    return (
+        "<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'><meta name='color-scheme' content='light dark'>"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
+        f"<header><h1>{escape(title)}</h1><p>{escape(lead)}</p></header>{body}<footer>{escape(made)}</footer></main></body></html>\n"
+    )
