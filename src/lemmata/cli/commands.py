@@ -195,7 +195,8 @@ def demo(
     data = out / "apartments.csv"
     with as_file(files("lemmata.cli") / "apartments.csv") as bundled:
         data.write_bytes(bundled.read_bytes())
-    Console(highlight=False, soft_wrap=True).print(f"[dim]$ lemmata fit {data} --target rent --out {out}[/dim]\n")
+    command = f"lemmata fit {shlex.quote(str(data))} --target rent --out {shlex.quote(str(out))}"
+    Console(highlight=False, soft_wrap=True).print(f"[dim]$ {escape(command)}[/dim]\n")
     run_fit(read_table(data), data, "rent", None, out, folds=5, seed=0, task="auto")
 
 
@@ -222,6 +223,7 @@ def run_fit(
     if not estimators:
         raise ValueError(f"this version of lemmata has no estimator for {chosen} yet.")
     console.print(show.plan(job, table))
+    out.mkdir(parents=True, exist_ok=True)  # before the work, which would be lost if it cannot be
     with _progress(work.n_fits(job, estimators)) as tick:
         results = work.compare(job, estimators, tick)
     console.print()
@@ -229,7 +231,6 @@ def run_fit(
     best = results[0]
     if best.model is None:
         raise ValueError(f"no model could be fitted; {best.name}: {best.error}")
-    out.mkdir(parents=True, exist_ok=True)
     best.model.save(out / "model.lemmata")
     _write_report(job, results, path, out / "report.html")
     console.print(show.remarks(results, job))

@@ -100,8 +100,11 @@ def choose_task(table: Table, target: str | None, wanted: str = "auto") -> Task:
         raise ValueError(f"the target {target!r} is different in every row: there is nothing to learn from it.")
     if wanted in ("regression", "classification"):
         return wanted  # type: ignore[return-value]
-    measured = kind == "number" and (len(values) > MAX_CLASSES or any(value != np.floor(value) for value in values))
-    return "regression" if measured else "classification"
+    if kind != "number":
+        return "classification"
+    whole = all(value == np.floor(value) for value in values)
+    repeated = 2 * len(values) <= (~is_missing(column)).sum()  # names of classes occur more than once
+    return "classification" if whole and repeated and len(values) <= MAX_CLASSES else "regression"
 
 
 def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int) -> Job:

@@ -115,7 +115,7 @@ def _score(result: Result, metric: str, spread: bool) -> str:
         return "–" if not result.error else ""
     if metric == "clusters":
         return f"{value:.0f}"
-    text = f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
+    text = f"{value:z,.3f}" if abs(value) < 10 else f"{value:,.1f}"
     deviation = result.spreads.get(metric, np.nan)
     text = text.replace("-", "−")
     return f"{text} ± {deviation:.3f}" if spread and not np.isnan(deviation) else text

@@ -32,6 +32,21 @@ def add(a: Any, b: Any) -> Any:
     return tuple(add(x, y) for x, y in zip(a, b, strict=True)) if isinstance(a, tuple) else a + b
 
 
+def joined(parts: list[Block]) -> Block:
+    """Stack blocks into one."""
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(None if column[0] is None else _stack(column) for column in zip(*parts, strict=True))
+
+
+def _stack(column: tuple[Any, ...]) -> Any:
+    if is_sparse(column[0]):
+        from scipy.sparse import vstack
+
+        return vstack(column, format="csr")
+    return np.concatenate(column)
+
+
 class Tree(Generic[T]):
     """Sum values that arrive in any order, from any thread, in the one order that their numbers give.
 
@@ -170,6 +185,19 @@ class Blocks:
         _, load = next(self._tasks())
         return load()
 
+    def take(self, rows: Array) -> Block:
+        """Return the rows with these numbers, in ascending order, as one block."""
+        kept: dict[int, Block] = {}
+        start = 0
+        for i, load in self._tasks():
+            block = load()
+            stop = start + block[0].shape[0]
+            inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)] - start
+            if len(inside):
+                kept[i] = tuple(None if a is None else a[inside] for a in block)
+            start = stop
+        return joined([kept[i] for i in sorted(kept)])
+
     def with_columns(self, function: Callable[[Any], Any], n_columns: int) -> "Blocks":
         """Give the same rows with function(X) in place of X: features made where and when they are needed."""
         other = copy(self)
@@ -218,6 +246,11 @@ class ArrayBlocks(Blocks):
     def _load(self, i: int) -> Block:
         rows = slice(i * self.block_rows, (i + 1) * self.block_rows)
         return self._made((self._rows(rows), *(None if a is None else a[rows] for a in self.aligned)))
+
+    def take(self, rows: Array) -> Block:
+        """Return the rows with these numbers as one block."""
+        X = self.X[rows].astype(self.dtype, copy=False)
+        return self._made((X, *(None if a is None else a[rows] for a in self.aligned)))
 
     def _recut(self) -> None:
         self.block_rows = config.block_rows(self.n_columns)

@@ -152,8 +152,8 @@ def same(stored: ArrayLike, recomputed: ArrayLike, name: str, claim: str, *, flo
     a, b = np.asarray(stored, dtype=float), np.asarray(recomputed, dtype=float)
     if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
         return Check(name, np.inf, SAME_LIMIT, "proof", claim)
-    error, scale = np.linalg.norm(np.nan_to_num(a - b).ravel()), np.linalg.norm(np.nan_to_num(b).ravel())
-    return Check(name, float(error / max(scale, floor, TINY)), SAME_LIMIT, "proof", claim)
+    error, scale = float(np.linalg.norm(np.nan_to_num(a - b).ravel())), float(np.linalg.norm(np.nan_to_num(b).ravel()))
+    return Check(name, error / max(scale, floor, TINY), SAME_LIMIT, "proof", claim)
 
 
 def equi(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.core.blocks import Block, Blocks, Kernel, Tree, add
+from lemmata.core.blocks import Block, Blocks, Kernel, Tree, add, joined
 from lemmata.core.data import as_matrix, finite_rows, is_dask, is_sparse
 from lemmata.core.threads import serial_blas
 
@@ -112,6 +112,18 @@ class DaskBlocks(Blocks):
         pick = dask.delayed(tuple.__getitem__)
         return tuple(_concatenated([pick(p, j) for p in parts], sample[j], self.lengths) for j in range(len(sample)))
 
+    def take(self, rows: Any) -> Block:
+        """Return the rows with these numbers as one block; only they travel."""
+        import dask
+
+        starts = np.cumsum([0, *self.lengths])
+        cuts = np.searchsorted(rows, starts)
+        pick = dask.delayed(_rows_of)
+        parts = [
+            pick(block, rows[cuts[i] : cuts[i + 1]] - starts[i]) for i, block in enumerate(self.blocks) if cuts[i] < cuts[i + 1]
+        ]
+        return joined([tuple(part) for part in dask.compute(*parts)])
+
     def with_columns(self, function: Callable[[Any], Any], n_columns: int) -> Blocks:
         """Give the same rows with function(X) in place of X, made on the workers."""
         import dask
@@ -144,6 +156,10 @@ def _block(part: Any, aligned: list[Any], dtype: np.dtype[Any], first_row: int, 
     X = X.astype(dtype, copy=False) if is_sparse(X) else np.asarray(X, dtype=dtype, order="C")
     finite_rows(X, first_row, allow_nan)
     return (X, *(None if a is None else np.asarray(a) for a in aligned))
+
+
+def _rows_of(block: Block, rows: Any) -> Block:
+    return tuple(None if a is None else a[rows] for a in block)
 
 
 def _with_function(block: Block, function: Callable[[Any], Any]) -> Block:

@@ -144,7 +144,15 @@ class Fitting:
                 checkpoint.remove()
 
     def iterate(
-        self, step: Any, state: Any, *, tol: float, monotone: Literal["up", "down"] | None, name: str, fitted: Any
+        self,
+        step: Any,
+        state: Any,
+        *,
+        tol: float,
+        monotone: Literal["up", "down"] | None,
+        rounding: float = 0.0,
+        name: str,
+        fitted: Any,
     ) -> Run:
         """Run `core.iterate` once; `fitted` turns a state into the fitted attributes that predict from it."""
         estimator = self.estimator
@@ -162,6 +170,7 @@ class Fitting:
                 max_iter=estimator.max_iter,
                 tol=tol,
                 monotone=monotone,
+                rounding=rounding,
                 name=name,
                 verbose=estimator.verbose,
                 callbacks=[watcher],

@@ -103,6 +103,7 @@ def iterate(
     tol: float,
     atol: float = 0.0,
     monotone: Literal["up", "down"] | None = None,
+    rounding: float = 0.0,
     name: str,
     verbose: int = 0,
     callbacks: Sequence[Callback] = (),
@@ -114,6 +115,7 @@ def iterate(
     ----------
     monotone : Direction in which theory lets the objective go; a step in the other one raises `MonotonicityError`.
         Without it, a run that did not converge returns the state with the smallest objective.
+    rounding : Absolute error of the objective, beyond 1e-9 of it, that is no reason to raise.
     name : What the progress bar and messages call the fit.
 
     Examples
@@ -141,7 +143,7 @@ def iterate(
                     callback.begin(len(trace), state)
                 state, objective, *residual = step(state)
                 objective = float(objective)
-                _watch(trace, objective, monotone, name)
+                _watch(trace, objective, monotone, rounding, name)
                 converged = bool(
                     residual[0] <= tol if residual else trace and abs(trace[-1] - objective) <= tol * abs(objective) + atol
                 )
@@ -168,7 +170,7 @@ def iterate(
     return Run(best, np.array(trace), False, reason)
 
 
-def _watch(trace: list[float], objective: float, monotone: str | None, name: str) -> None:
+def _watch(trace: list[float], objective: float, monotone: str | None, rounding: float, name: str) -> None:
     """Raise if the objective is not a number, or went the wrong way by more than rounding."""
     if np.isnan(objective):
         raise FloatingPointError(
@@ -177,7 +179,7 @@ def _watch(trace: list[float], objective: float, monotone: str | None, name: str
     if not monotone or not trace:
         return
     rise = objective - trace[-1] if monotone == "down" else trace[-1] - objective
-    if rise > ROUNDING * max(abs(objective), abs(trace[-1])):
+    if rise > ROUNDING * max(abs(objective), abs(trace[-1])) + rounding:
         wrong = "rose" if monotone == "down" else "fell"
         raise MonotonicityError(
             f"{name}: the objective {wrong} at iteration {len(trace) + 1}, from {trace[-1]:.17g} to {objective:.17g}."

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lemmata.core import config
-from lemmata.core.blocks import Block, Blocks
-from lemmata.core.data import Array, as_matrix, finite_rows, is_path, is_sparse
+from lemmata.core.blocks import Block, Blocks, joined
+from lemmata.core.data import as_matrix, finite_rows, is_path, is_sparse
 
 T = TypeVar("T")
 AHEAD = 2  # blocks read before they are asked for: enough to hide the disk, small beside the blocks at work
@@ -140,31 +140,17 @@ def recut(parts: Iterator[Block], rows: int) -> Iterator[Block]:
         at, n = 0, part[0].shape[0]
         while n_held + n - at >= rows:
             take = rows - n_held
-            yield _joined([*held, _slice(part, at, at + take)])
+            yield joined([*held, _slice(part, at, at + take)])
             held, n_held, at = [], 0, at + take
         if at < n:
             held.append(_slice(part, at, n))
             n_held += n - at
     if held:
-        yield _joined(held)
+        yield joined(held)
 
 
 def _slice(block: Block, start: int, stop: int) -> Block:
     return tuple(None if a is None else a[start:stop] for a in block)
-
-
-def _joined(parts: list[Block]) -> Block:
-    if len(parts) == 1:
-        return parts[0]
-    return tuple(None if column[0] is None else _stack(column) for column in zip(*parts, strict=True))
-
-
-def _stack(column: tuple[Any, ...]) -> Array:
-    if is_sparse(column[0]):
-        from scipy.sparse import vstack
-
-        return vstack(column, format="csr")
-    return np.concatenate(column)
 
 
 def read_ahead(source: Iterator[T], depth: int) -> Iterator[T]:

@@ -114,8 +114,8 @@ def shown(value: Any) -> str:
 
     Examples
     --------
-    >>> [shown(v) for v in (3.0, 0.1, True, None, np.datetime64("2024-05-31"))]
-    ['3', '0.1', 'true', '', '2024-05-31']
+    >>> [shown(v) for v in (3.0, 0.1, 1e20, True, None, np.datetime64("2024-05-31"))]
+    ['3', '0.1', '1e+20', 'true', '', '2024-05-31']
     """
     if value is None or value != value:  # NaN and NaT differ from themselves
         return ""

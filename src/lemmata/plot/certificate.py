@@ -43,6 +43,8 @@ class CertificateDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw one line for each check, the first on top."""
+        from matplotlib.ticker import LogLocator
+
         checks = self.certificate.checks
         ax = axes(ax, (5.6, 1.2 + 0.36 * max(len(checks), 1)))  # inches: head and axis, then a line for each check
         left, right = _range([c.value for c in checks] + [c.limit for c in checks])
@@ -57,9 +59,10 @@ class CertificateDisplay:
             ax.plot(value, row, "o" if check.holds else "X", ms=8, color=color if check.holds else REFUSED, clip_on=False)
             ax.text(1.02, row, f"{check.value:.1e}", transform=ax.get_yaxis_transform(), va="center", fontsize="small")
         ax.set(xscale="log", xlim=(left, right), ylim=(len(checks) - 0.4, -0.6), xlabel="value (mark) and limit (end of bar)")
+        ax.xaxis.set_major_locator(LogLocator(numticks=6))  # labels with exponents are wide
         ax.set_yticks(range(len(checks)), [check.name for check in checks])
         verdict = f"holds ({self.certificate.kind})" if self.certificate.holds else "is refused"
-        ax.set_title(self.name or f"certificate {verdict}")
+        ax.set_title(f"certificate {verdict}" if self.name is None else self.name)
         self._legend(ax)
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0, pad=8)  # points; room for a mark at the edge

@@ -179,7 +179,7 @@ def _plots(name: str, view: View, certificate: Certificate | None) -> Iterator[s
         caption = f"{name}: confusion matrix of the rows above"
         yield _figure(lambda ax: ConfusionMatrixDisplay.from_predictions(y, predicted, ax=ax, **options), (5.6, 5), caption)
     if certificate is not None:
-        display = CertificateDisplay(certificate, name=" ")
+        display = CertificateDisplay(certificate, name="")
         yield _figure(display.plot, (5.6, 1.2 + 0.36 * len(certificate.checks)), f"{name}: value and limit of each check")
 
 
@@ -207,7 +207,8 @@ def _column_rows(model: TableModel, table: Table) -> Iterator[Score]:
         else:
             use = f"left out: {model.encoder_.dropped_.get(name, 'not in the table of the fit')}"
         missing = int(is_missing(column).sum())
-        yield {"column": name, "kind": kind_of(column), "missing": missing or "", "values": _summary(column), "used as": use}
+        kind = kind_of(column) if missing < table.n_rows else ""
+        yield {"column": name, "kind": kind, "missing": missing or "", "values": _summary(column), "used as": use}
 
 
 def _summary(column: np.ndarray) -> str:

@@ -23,6 +23,8 @@ table { border-collapse: collapse; font-size: .92rem; min-width: 60%; }
 caption { text-align: left; padding-bottom: .5rem; color: var(--soft); }
 th, td { padding: .42rem 1.1rem .42rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 500; }
+.lemmata-certificate td { white-space: nowrap; }
+.lemmata-certificate td:last-child { white-space: normal; min-width: 14rem; }
 td { font-variant-numeric: tabular-nums; }
 .number { text-align: right; white-space: nowrap; }
 .badge { font: 600 .78rem/1 system-ui, sans-serif; padding: .28em .6em; border-radius: 1em; border: 1px solid;

@@ -1,0 +1,345 @@
+"""The command line does what its help says, and what is wrong with the input is one sentence."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from typer.testing import CliRunner
+
+import lemmata
+from lemmata.cli import app
+from lemmata.cli.compare import Job, Result, candidates, choose_task, compare, make_job, n_fits
+from lemmata.core.certificate import Certificate, Check
+from lemmata.core.table import Table, read_table, write_table
+from lemmata.core.table_encoder import TableEncoder
+from lemmata.core.table_model import TableModel
+from lemmata.linear_model import LinearRegression
+
+COMMANDS = ("fit", "predict", "certify", "report", "demo", "version")
+
+
+def run(*arguments, columns=100):
+    return CliRunner(env={"COLUMNS": str(columns), "NO_COLOR": "1"}).invoke(app, [str(a) for a in arguments])
+
+
+def rents(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    size, city = rng.uniform(20, 120, n), rng.choice(["Graz", "Linz"], n).astype(object)
+    rent = 9 * size + 80 * (city == "Graz") + rng.normal(0, 20, n)
+    rent[:3] = np.nan
+    return Table({"size": size, "city": city, "rent": rent})
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return save(rents(), tmp_path / "rents.csv")
+
+
+def save(table, path):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write_table(table, file)
+    return path
+
+
+class Failing(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise ValueError("this model never fits.\nsecond line")
+
+
+class Doubtful(LinearRegression):
+    """A model whose certificate never holds."""
+
+    def certify(self, X, y=None, sample_weight=None):
+        return Certificate(Check("gap", 1.0, 1e-6, "proof", "nothing"))
+
+
+class Nearest(ClassifierMixin, BaseEstimator):
+    """The class of the nearest class mean."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.means_ = np.array([X[y == c].mean(axis=0) for c in self.classes_])
+        return self
+
+    def predict(self, X):
+        return self.classes_[((X[:, None] - self.means_) ** 2).sum(axis=2).argmin(axis=1)]
+
+    def predict_proba(self, X):
+        odds = np.exp(-((X[:, None] - self.means_) ** 2).sum(axis=2))
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    def certify(self, X, y=None, sample_weight=None):
+        means = np.array([X[y == c].mean(axis=0) for c in self.classes_])
+        return Certificate(Check("means", float(np.abs(means - self.means_).max()), 1e-9, "proof", "they are the means"))
+
+
+def offer(monkeypatch, *classes):
+    monkeypatch.setattr(lemmata, "all_estimators", lambda: [(c.__name__, c) for c in classes], raising=False)
+
+
+def test_fit_then_predict_certify_and_report(data):
+    done = run("fit", data, "--target", "rent")
+    assert done.exit_code == 0, done.output
+    assert "60 rows; numbers: size, rent; text: city" in done.stdout
+    assert "regression of rent; 5-fold cross-validation; 3 rows without rent are left out." in done.stdout
+    rows = [line for line in done.stdout.splitlines() if line.startswith(("LinearRegression", "Ridge", "PolynomialRegression"))]
+    assert len(rows) >= 3
+    assert all("proved" in row for row in rows)
+    assert "baseline: mean" in done.stdout
+    page = (data.parent / "rents-fit/report.html").read_text(encoding="utf-8")
+    assert "Predicting rent from rents.csv" in page
+
+    model = data.parent / "rents-fit/model.lemmata"
+    done = run("predict", model, data, "--out", "out.csv")
+    assert done.exit_code == 0, done.output
+    predicted = read_table("out.csv")
+    assert list(predicted) == ["size", "city", "rent", "predicted_rent"]
+    assert_array_equal(predicted["predicted_rent"], lemmata.load(model).predict(read_table(data)))
+    assert "R² on the rows that have rent: 0.9" in done.stdout
+
+    done = run("certify", model, data)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("proved")
+    assert "gap" in done.stdout
+
+    done = run("report", model, data, "--out", "page.html")
+    assert done.exit_code == 0, done.output
+    assert "<h1>model.lemmata on rents.csv</h1>" in (data.parent / "page.html").read_text(encoding="utf-8")
+
+
+def test_certify_refuses_other_data_with_exit_code_1(data, tmp_path):
+    run("fit", data, "--target", "rent", "--models", "LinearRegression")
+    other = save(rents(seed=5), tmp_path / "other.csv")
+    done = run("certify", "rents-fit/model.lemmata", other)
+    assert done.exit_code == 1
+    assert done.stdout.startswith("refused: gap")
+
+
+def test_predictions_to_the_terminal_are_a_table(data, tmp_path):
+    run("fit", data, "--target", "rent", "--models", "ridge", "--out", "there")
+    done = run("predict", "there/model.lemmata", data, "--out", "-")
+    (tmp_path / "printed.csv").write_text(done.stdout)
+    assert read_table(tmp_path / "printed.csv").n_rows == 60
+
+
+def test_clusters_without_a_target(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1, 2], 40)
+    save(
+        Table({"x": 8.0 * group + rng.normal(0, 1, 120), "y": 5.0 * (group == 1) + rng.normal(0, 0.5, 120)}),
+        tmp_path / "points.csv",
+    )
+    done = run("fit", "points.csv")
+    assert done.exit_code == 0, done.output
+    row = next(line.split() for line in done.stdout.splitlines() if line.startswith("KMeans"))
+    assert row[2] == "3"  # three groups were made, three are found
+    assert "local optimum" in " ".join(row)
+    done = run("predict", "points-fit/model.lemmata", "points.csv")
+    found = read_table("predictions.csv")["cluster"]
+    assert all(len(set(found[group == k])) == 1 for k in range(3))
+    assert run("certify", "points-fit/model.lemmata", "points.csv").exit_code == 0
+
+
+def test_demo_in_a_process_of_its_own(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "lemmata.cli", "demo", "--out", "shown"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "apartments.csv: 600 rows" in done.stdout
+    assert "left out: reference" in done.stdout
+    assert not done.stderr
+    assert {path.name for path in (tmp_path / "shown").iterdir()} == {"apartments.csv", "model.lemmata", "report.html"}
+
+
+def test_help_is_light_and_complete():
+    code = "import sys, lemmata.cli; sys.exit('sklearn' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    shown = run("--help").stdout
+    for command in COMMANDS:
+        assert command in shown
+        help_text = run(command, "--help").stdout
+        assert command == "version" or f"lemmata {command} " in help_text.split("Example:")[1]
+    assert run("version").stdout == f"lemmata {lemmata.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "absent.csv"), "there is no file absent.csv."),
+        (("fit", "rents.csv", "--target", "price"), "there is no column 'price'; the columns are size, city, rent."),
+        (("fit", "rents.csv", "--target", "rent", "--models", "Lottery"), "no model 'Lottery' for regression; there are"),
+        (("fit", "rents.csv", "--target", "city", "--task", "regression"), "regression needs numbers"),
+        (("fit", "rents.csv", "--task", "regression"), "regression needs a target"),
+        (("fit", "rents.csv", "--target", "rent", "--task", "clustering"), "clustering has no target"),
+        (("fit", "ragged.csv", "--target", "a"), "ragged.csv, line 3: 1 cell, but the header has 2."),
+        (("fit", "short.csv", "--target", "a"), "at least 4 are needed"),
+        (("fit", "rents.csv", "--target", "rent", "--out", "rents.csv"), "rents.csv: File exists."),
+        (("predict", "absent.lemmata", "rents.csv"), "there is no model file absent.lemmata."),
+        (("predict", "rents.csv", "rents.csv"), "rents.csv was not loaded"),
+        (
+            ("certify", "plain.lemmata", "rents.csv"),
+            "holds a LinearRegression; this command takes a model that 'lemmata fit' saved.",
+        ),
+        (("certify", "model.lemmata", "untargeted.csv"), "the table has no column 'rent'"),
+        (("predict", "model.lemmata", "narrow.csv"), "the table lacks the column 'city'"),
+        (("predict", "model.lemmata", "rents.csv", "--out", "rents.csv"), "is the data itself"),
+        (
+            ("report", "model.lemmata", "rents.csv", "--out", "nowhere/page.html"),
+            "nowhere/page.html: No such file or directory.",
+        ),
+    ],
+)
+def test_errors_are_one_red_sentence(data, saved_model, arguments, message):
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert isinstance(done.exception, SystemExit)
+
+
+@pytest.fixture
+def saved_model(data):
+    LinearRegression().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 3.0]).save("plain.lemmata")
+    table = read_table(data)
+    TableModel(LinearRegression(), "rent").fit(table).save("model.lemmata")
+    save(table.without("rent"), data.parent / "untargeted.csv")
+    save(table.without("city"), data.parent / "narrow.csv")
+    save(Table({"a": np.arange(3.0), "b": np.arange(3.0)}), data.parent / "short.csv")
+    (data.parent / "ragged.csv").write_text("a,b\n1,2\n3\n")
+
+
+def test_a_task_without_estimators_is_one_sentence(data, monkeypatch):
+    offer(monkeypatch, LinearRegression)
+    done = run("fit", data, "--target", "city")
+    assert done.exit_code == 2
+    assert done.stderr == "this version of lemmata has no estimator for classification yet.\n"
+
+
+def test_a_model_that_fails_keeps_its_row_and_stops_nobody(data, monkeypatch):
+    offer(monkeypatch, Failing, LinearRegression)
+    done = run("fit", data, "--target", "rent", columns=120)
+    assert done.exit_code == 0, done.output
+    rows = [line.strip() for line in done.stdout.splitlines()]
+    assert any(row.startswith("LinearRegression") and "proved" in row for row in rows)
+    assert any(row.startswith("Failing") and row.endswith("failed: this model never fits.") for row in rows)
+    offer(monkeypatch, Failing)
+    done = run("fit", data, "--target", "rent")
+    assert done.exit_code == 2
+    assert "no model could be fitted; Failing: this model never fits." in done.stderr
+
+
+def test_a_refused_certificate_is_said(data, monkeypatch):
+    offer(monkeypatch, Doubtful)
+    job = make_job(rents(), "rent", "regression", 5, 0)
+    (result, _) = compare(job, candidates("regression"), lambda: None)
+    assert result.verdict == "refused: gap"
+
+
+def test_noise_is_not_sold_as_knowledge(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = Table({f"x{j}": rng.normal(size=40) for j in range(12)} | {"y": rng.normal(size=40)})
+    save(table, tmp_path / "noise.csv")
+    assert "no model is better than the baseline" in run("fit", "noise.csv", "--target", "y").stdout
+
+
+@pytest.mark.parametrize(
+    ("column", "task"),
+    [
+        (np.linspace(0, 1, 30), "regression"),
+        (np.arange(30.0), "regression"),
+        (np.array([0.5, 1.5, 2.5] * 10), "regression"),
+        (np.array([310.0, 450.0, 520.0, 700.0, 700.0]), "regression"),
+        (np.array([0.0, 1.0] * 15), "classification"),
+        (np.arange(30.0) % 10, "classification"),
+        (np.array([True, False] * 15), "classification"),
+        (np.array(["a", "b"] * 15, dtype=object), "classification"),
+    ],
+)
+def test_task_follows_from_the_target(column, task):
+    assert choose_task(Table({"y": column}), "y") == task
+    assert choose_task(Table({"y": column}), None) == "clustering"
+
+
+def test_targets_without_a_task():
+    with pytest.raises(ValueError, match="dates"):
+        choose_task(Table({"y": np.arange("2024-01-01", "2024-01-05", dtype="datetime64[D]")}), "y")
+    with pytest.raises(ValueError, match="only one value"):
+        choose_task(Table({"y": np.ones(4)}), "y")
+    with pytest.raises(ValueError, match="different in every row"):
+        choose_task(Table({"y": np.array(list("abcd"), dtype=object)}), "y")
+
+
+def test_cross_validated_scores_match_a_loop_by_hand():
+    from sklearn.metrics import r2_score, root_mean_squared_error
+    from sklearn.model_selection import KFold
+
+    job = make_job(rents(), "rent", "regression", 4, 3)
+    ticks = []
+    estimators = {"LinearRegression": LinearRegression()}
+    (result, baseline) = compare(job, estimators, lambda: ticks.append(1))
+    inputs, y = job.table.without("rent"), job.table["rent"]
+    r2, rmse = [], []
+    for train, test in KFold(4, shuffle=True, random_state=3).split(y):
+        encoder = TableEncoder(scale=True).fit(inputs.take(train))
+        model = LinearRegression().fit(encoder.transform(inputs.take(train)), y[train])
+        predicted = model.predict(encoder.transform(inputs.take(test)))
+        r2.append(r2_score(y[test], predicted))
+        rmse.append(root_mean_squared_error(y[test], predicted))
+    assert_allclose([result.scores["R²"], result.scores["RMSE"]], [np.mean(r2), np.mean(rmse)], rtol=1e-12)
+    assert_allclose(result.spreads["R²"], np.std(r2, ddof=1), rtol=1e-9)
+    assert baseline.scores["R²"] < 0 < result.scores["R²"]
+    assert len(ticks) == n_fits(job, estimators) == 5
+
+
+def test_classifiers_join_by_their_tags(monkeypatch):
+    from sklearn.metrics import accuracy_score, log_loss
+    from sklearn.model_selection import StratifiedKFold
+
+    offer(monkeypatch, LinearRegression, Nearest)
+    rng = np.random.default_rng(1)
+    label = np.array(["no", "yes", "maybe"] * 20, dtype=object)
+    table = Table({"x": rng.normal(size=60) + 2 * (label == "yes") - 2 * (label == "no"), "label": label})
+    job = make_job(table, "label", choose_task(table, "label"), 5, 0)
+    assert list(candidates("classification")) == ["Nearest"]
+    (result, baseline) = compare(job, candidates("classification"), lambda: None)
+    accuracy, loss = [], []
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(label, label):
+        encoder = TableEncoder(scale=True).fit(table.without("label").take(train))
+        model = Nearest().fit(encoder.transform(table.take(train)), label[train].astype(str))
+        X = encoder.transform(table.take(test))
+        accuracy.append(accuracy_score(label[test].astype(str), model.predict(X)))
+        loss.append(log_loss(label[test].astype(str), model.predict_proba(X)))
+    assert_allclose([result.scores["accuracy"], result.scores["log loss"]], [np.mean(accuracy), np.mean(loss)], rtol=1e-12)
+    assert result.verdict == "proved"
+    assert_allclose(baseline.scores["accuracy"], 1 / 3)
+    assert result.model is not None
+    assert set(result.model.predict(table)) <= set(label)
+
+
+def test_a_class_may_be_rarer_than_the_folds():
+    label = np.array(["common"] * 30 + ["rare"] * 2, dtype=object)
+    table = Table({"x": np.linspace(0, 1, 32), "label": label})
+    (result, _) = compare(Job(table, "label", "classification", 5, 0), {"Nearest": Nearest()}, lambda: None)
+    assert not result.error
+    assert np.isfinite(result.scores["log loss"])
+
+
+def test_seed_reaches_what_draws_at_random():
+    assert all(e.random_state == 11 for e in candidates("clustering", seed=11).values() if "random_state" in e.get_params())
+    assert Result("x").verdict == ""
+
+
+def test_output_fits_a_narrow_terminal(data):
+    shown = run("fit", data, "--target", "rent", columns=80).stdout
+    table = [line for line in shown.splitlines() if not line.startswith(("saved", "next", "  "))]
+    assert max(map(len, table)) <= 80

@@ -1,0 +1,131 @@
+"""The page holds everything, loads nothing, and trusts no name in the data."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from lemmata.cluster import KMeans
+from lemmata.core.certificate import Certificate, Check
+from lemmata.core.table import Table
+from lemmata.core.table_model import TableModel
+from lemmata.linear_model import LinearRegression, Ridge
+from lemmata.report import report
+from lemmata.report.page import verdict
+
+HOSTILE = "<script>alert('x')</script>"
+
+
+class Tags(HTMLParser):
+    """Collects the tags, checks that they nest."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.seen, self.text = [], [], []
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def table(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    levels = rng.choice([HOSTILE, "b"], n).astype(object)
+    return Table({HOSTILE: x, "level": levels, 'quote"d': np.arange(n) % 3 == 0, "y": 2 * x + rng.normal(0, 0.1, n)})
+
+
+def test_page_is_whole_and_well_formed(tmp_path):
+    data = table()
+    models = [TableModel(estimator, "y").fit(data) for estimator in (LinearRegression(), Ridge())]
+    page = report(models, data, tmp_path / "page.html", title="Lines")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    tags = Tags(page)
+    text = " ".join(tags.text)
+    assert all(word in text for word in ("Lines", "LinearRegression", "Ridge", "proved", "2 of 2 certificates hold", "numpy"))
+    images = [attributes["src"] for tag, attributes in tags.seen if tag == "img"]
+    assert len(images) == 4  # predictions and certificate of two models
+    assert all(source.startswith("data:image/png;base64,iVBOR") for source in images)  # iVBOR: how a PNG begins
+
+
+def test_nothing_is_loaded_and_nothing_runs():
+    page = report(TableModel(LinearRegression(), "y").fit(table()), table(), title=HOSTILE, notes=[HOSTILE])
+    tags = Tags(page)
+    assert "script" not in {tag for tag, _ in tags.seen}
+    assert HOSTILE in "".join(tags.text)  # shown as text
+    assert not re.search(r"https?:|//[a-z]", re.sub(r"base64,[^']*", "", page))
+    assert not any(name.startswith("on") for _, attributes in tags.seen for name in attributes)
+
+
+def test_scores_given_are_the_scores_shown():
+    X, y = [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.5]
+    model = LinearRegression().fit(X, y)
+    page = report({"line": model}, (X, y), scores=[{"model": "line", "R²": 0.123}, {"model": HOSTILE, "R²": float("nan")}])
+    assert "<td class='number'>0.123</td>" in page
+    assert "<td class='number'>–</td>" in page
+    assert "<script" not in page
+    assert "may have been fitted to" not in page
+    assert "may have been fitted to" in report({"line": model}, (X, y))
+
+
+def test_scores_of_a_regression_are_its_scores():
+    data = table()
+    model = TableModel(LinearRegression(), "y").fit(data)
+    rmse = np.sqrt(np.mean((data["y"] - model.predict(data)) ** 2))
+    page = report(model, data)
+    assert f"{model.score(data):.4g}" in page
+    assert f"{rmse:.4g}" in page
+
+
+def test_clusters_and_classes_have_their_plots():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(20, 3)), rng.normal(size=(20, 3)) + 9])
+    clusters = report(KMeans(2, random_state=0).fit(X), X)
+    assert "local optimum" in clusters
+    assert "KMeans: clusters" in clusters
+    y = np.repeat([0, 1], 20)
+    classes = report(LogisticRegression().fit(X, y), (X, y))  # not ours: no certificate, still a page
+    assert "no certificate" in classes
+    assert "confusion matrix" in classes
+
+
+def test_columns_are_explained():
+    page = report(TableModel(LinearRegression(), "y").fit(table()), table())
+    text = " ".join(Tags(page).text)
+    assert "a 0/1 column for each of 2 levels" in text
+    assert "standardized" in text
+    assert "target" in text
+
+
+def test_refusal_is_shown():
+    X, y = [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.5]
+    model = LinearRegression().fit(X, y)
+    model.coef_ = model.coef_ * 1.01
+    page = report(model, (X, y))
+    assert "badge refused" in page
+    assert "the certificate is refused" in page
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "words"),
+    [(0.0, "proof", "proved"), (0.0, "local", "local optimum"), (0.0, "evidence", "evidence"), (2.0, "proof", "refused: gap")],
+)
+def test_verdicts(value, kind, words):
+    assert verdict(Certificate(Check("gap", value, 1.0, kind, "claim"))) == words
+
+
+def test_same_name_twice():
+    X, y = [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.5]
+    page = report([Ridge(alpha=1.0).fit(X, y), Ridge(alpha=2.0).fit(X, y)], (X, y))
+    assert page.count("<details") == 2
