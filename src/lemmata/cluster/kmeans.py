@@ -278,7 +278,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         self.trace_ = run.trace
         centers = self.cluster_centers_.astype(float)
         self.inertia_ = inertia if blocks.dtype == np.float64 else blocks.reduce(inertia_block, centers)
-        whole = blocks if is_stored(X) or blocks.n_rows == np.shape(X)[0] else self._blocks(X, reset=False, order="C")
+        whole = blocks if blocks.complete else self._blocks(X, reset=False, order="C")
         self.labels_ = whole.map(label_block, centers)
         if blocks.home != "dask" and len(np.unique(self.labels_)) < self.n_clusters:
             warnings.warn(
@@ -358,7 +358,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
     def _wrong_labels(self, X):
         """Say how much farther than the nearest center the center of a row's label is, at most (squared, as a share)."""
         blocks = self._blocks(X, reset=False, order="C")
-        if blocks.n_rows != len(self.labels_):
+        if blocks.n_rows != len(self.labels_) or np.max(self.labels_) >= self.n_clusters or np.min(self.labels_) < 0:
             return np.inf
         centers = self.cluster_centers_.astype(float)
         nearest, squared = blocks.map(label_and_distance_block, centers)

@@ -15,6 +15,12 @@ import numpy as np
 
 def semidefinite_bound(X, labels, k):
     """Bound the inertia of any k clusters of the rows of X from below, by dual points made from these labels."""
+    X = X - X.mean(axis=0)
+    unit = np.abs(X).max() or 1.0  # so that products of squares stay in range
+    return unit**2 * _best_dual_value(X / unit, labels, k)
+
+
+def _best_dual_value(X, labels, k):
     squares = (X**2).sum(axis=1)
     D = np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0.0)
     best = dual_value(D, np.zeros(len(X)), 0.0, k)

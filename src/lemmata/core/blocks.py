@@ -89,10 +89,12 @@ class Blocks:
     Attributes
     ----------
     n_rows : Number of rows (an iterator is read through once to count them).
+    n_blocks : Number of blocks.
     n_columns : Number of columns of X.
     columns : Names of the columns, or None.
     dtype : float32 if X is, else float64.
     home : "memory", "stream" or "dask".
+    complete : Whether these are all rows of the table, rather than those of positive weight.
 
     Examples
     --------
@@ -101,11 +103,12 @@ class Blocks:
     ...     return weight.sum(), weight @ X
     >>> X = np.arange(10.0).reshape(5, 2)
     >>> total, sums = Blocks.of(X, np.ones(5), block_rows=2).reduce(moments_block)
-    >>> total, sums / total
-    (5.0, array([4., 5.]))
+    >>> sums / total
+    array([4., 5.])
     """
 
     home = "memory"
+    complete = True
     n_rows: int
     n_columns: int
     columns: list[str] | None
@@ -123,10 +126,11 @@ class Blocks:
             Parquet file, list of such paths, or folder of them; Dask array or frame; or a function without arguments that
             returns an iterator of blocks (an array, or a tuple of X and what is aligned with it).
         *aligned : Arrays with one entry a row, or None. For Parquet and Dask frames, the name of a column.
-        block_rows : Rows of a block. Dask partitions and blocks from an iterator stay as they are unless it is given.
+        block_rows : Rows of a block. Blocks from an iterator stay as they are unless it is given, Dask partitions always.
         columns : Columns to use, in this order; for stored tables nothing else is read.
         allow_nan : Whether stored data may hold NaN; otherwise the pass that meets one says in which row.
         """
+        block_rows = config.whole("block_rows", block_rows)
         if is_dask(X):
             from lemmata.core.dask_blocks import DaskBlocks
 
@@ -180,6 +184,11 @@ class Blocks:
             return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
         return np.concatenate(parts)
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        raise NotImplementedError
+
     def first(self) -> Block:
         """Return the first block."""
         _, load = next(self._tasks())
@@ -200,8 +209,9 @@ class Blocks:
 
     def with_columns(self, function: Callable[[Any], Any], n_columns: int) -> "Blocks":
         """Give the same rows with function(X) in place of X: features made where and when they are needed."""
-        other = copy(self)
-        other.columns, other.n_columns, other._function = None, n_columns, function
+        other, before = copy(self), self._function
+        other.columns, other.n_columns = None, n_columns
+        other._function = function if before is None else lambda X: function(before(X))
         other._recut()
         return other
 
@@ -234,13 +244,16 @@ class ArrayBlocks(Blocks):
                 raise ValueError(f"Found {self.n_rows} rows and {len(a)} aligned values; there must be one for each row.")
         if self.n_rows == 0:
             raise ValueError("Found no rows; at least one is needed.")
-        self.block_rows = block_rows or config.block_rows(self.n_columns)
+        self.asked = block_rows
+        self._recut()
 
-    def __len__(self) -> int:
-        return -(-self.X.shape[0] // self.block_rows)
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.n_rows // self.block_rows)
 
     def _tasks(self) -> Iterator[tuple[int, Callable[[], Block]]]:
-        for i in range(len(self)):
+        for i in range(self.n_blocks):
             yield i, partial(self._load, i)
 
     def _load(self, i: int) -> Block:
@@ -253,7 +266,7 @@ class ArrayBlocks(Blocks):
         return self._made((X, *(None if a is None else a[rows] for a in self.aligned)))
 
     def _recut(self) -> None:
-        self.block_rows = config.block_rows(self.n_columns)
+        self.block_rows = self.asked or config.block_rows(self.n_columns)
 
     def _rows(self, rows: slice) -> Array:
         if is_sparse(self.X):
@@ -261,4 +274,4 @@ class ArrayBlocks(Blocks):
         return np.asarray(self.X[rows], dtype=self.dtype, order="C")
 
     def _n_threads(self) -> int:
-        return min(config.n_threads(), len(self))
+        return min(config.n_threads(), self.n_blocks)

@@ -136,6 +136,12 @@ class Certificate:
         return {"subject": self.subject, "holds": self.holds, "kind": self.kind, "checks": checks}
 
 
+def length(a: Floats) -> float:
+    """Return the Euclidean length of all entries, at any scale."""
+    largest = float(np.abs(a).max(initial=0.0))
+    return largest * float(np.linalg.norm(np.ravel(a) / largest)) if 0 < largest < np.inf else largest
+
+
 def gap(value: float, bound: float, null: float, claim: str, *, name: str = "gap", limit: float = GAP_LIMIT) -> Check:
     """Check an objective against a rigorous lower bound of it, relative to the objective.
 
@@ -152,8 +158,8 @@ def same(stored: ArrayLike, recomputed: ArrayLike, name: str, claim: str, *, flo
     a, b = np.asarray(stored, dtype=float), np.asarray(recomputed, dtype=float)
     if a.shape != b.shape or not np.array_equal(np.isnan(a), np.isnan(b)):
         return Check(name, np.inf, SAME_LIMIT, "proof", claim)
-    error, scale = float(np.linalg.norm(np.nan_to_num(a - b).ravel())), float(np.linalg.norm(np.nan_to_num(b).ravel()))
-    return Check(name, error / max(scale, floor, TINY), SAME_LIMIT, "proof", claim)
+    value = length(np.nan_to_num(a - b)) / max(length(np.nan_to_num(b)), floor, TINY)
+    return Check(name, value, SAME_LIMIT, "proof", claim)
 
 
 def equi(
@@ -176,8 +182,8 @@ def equi(
     a = np.asarray(parameter, dtype=float)
     move, rng = move or free, np.random.default_rng(0)
     here = np.ravel(residual(a))
-    there = [np.linalg.norm(np.ravel(residual(move(a, rng))) - here) for _ in range(3)]  # 3: a median needs no fewer
-    value = SABOTAGE * float(np.linalg.norm(here)) / max(float(np.median(there)), TINY)
+    there = [length(np.ravel(residual(move(a, rng))) - here) for _ in range(3)]  # 3: a median needs no fewer
+    value = SABOTAGE * length(here) / max(float(np.median(there)), TINY)
     return Check(name, value, EQUI_LIMIT, kind, claim)
 
 
@@ -205,4 +211,4 @@ def simplex(a: Floats, rng: np.random.Generator, size: float = SABOTAGE) -> Floa
 
 
 def _scaled(u: Floats, a: Floats, size: float) -> Floats:
-    return np.asarray(size * np.linalg.norm(a.ravel()) / max(float(np.linalg.norm(u.ravel())), TINY) * u)
+    return np.asarray(size * length(a) / max(length(u), TINY) * u)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 _n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)
 _block_rows: ContextVar[int | None] = ContextVar("block_rows", default=None)
@@ -34,22 +35,26 @@ def config(*, n_threads: int | None = None, block_rows: int | None = None) -> It
     ...     LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).coef_
     array([2.])
     """
-    tokens = []
-    for variable, name, value in ((_n_threads, "n_threads", n_threads), (_block_rows, "block_rows", block_rows)):
-        if value is None:
-            continue
-        try:
-            number = operator.index(value)
-        except TypeError:
-            number = 0
-        if number < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-        tokens.append((variable, variable.set(number)))
+    chosen = [(_n_threads, whole("n_threads", n_threads)), (_block_rows, whole("block_rows", block_rows))]
+    tokens = [(variable, variable.set(number)) for variable, number in chosen if number is not None]
     try:
         yield
     finally:
         for variable, token in reversed(tokens):
             variable.reset(token)
+
+
+def whole(name: str, value: Any) -> int | None:
+    """Return a value that is a whole number of at least 1, or None; anything else is an error under its name."""
+    if value is None:
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    return number
 
 
 def n_threads() -> int:
@@ -74,7 +79,7 @@ def block_rows(n_columns: int) -> int:
     if chosen is not None:
         return chosen
     wanted = (1 << 22) // (8 * max(n_columns, 1))
-    return max(min(_power_of_two(wanted), 1 << 16), _power_of_two(4 * n_columns), 256)
+    return max(min(_power_of_two(wanted), 1 << 16), 2 * _power_of_two(4 * n_columns - 1), 256)
 
 
 def _power_of_two(x: int) -> int:

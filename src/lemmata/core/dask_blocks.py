@@ -72,6 +72,11 @@ class DaskBlocks(Blocks):
             if lengths[i]
         ]
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of partitions that have rows."""
+        return len(self.blocks)
+
     def reduce(self, kernel: Kernel, *params: Any) -> Any:
         """Sum kernel(X, *aligned, *params) over the partitions, on the workers."""
         import dask

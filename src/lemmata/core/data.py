@@ -45,10 +45,10 @@ def as_matrix(X: Any, columns: Sequence[str] | None = None) -> tuple[Any, list[s
     (array([[1, 2],
            [3, 4]]), None)
     """
-    if is_sparse(X):
-        return X.tocsr(), None
     names: list[str] | None = None
-    if not isinstance(X, np.ndarray):
+    if is_sparse(X):
+        X = X.tocsr() if X.ndim == 2 else X
+    elif not isinstance(X, np.ndarray):
         import narwhals as nw
 
         frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -70,26 +70,33 @@ def as_matrix(X: Any, columns: Sequence[str] | None = None) -> tuple[Any, list[s
 
 def numeric(frame: Any) -> Array:
     """Turn a narwhals frame into numbers, missing entries into NaN; a column that cannot be says its name."""
+    import narwhals as nw
+
     wanted = np.float32 if all(str(t) == "Float32" for t in frame.schema.values()) else np.float64
     out = np.empty(frame.shape, dtype=wanted)
-    for j, name in enumerate(frame.columns):
+    for j, column in enumerate(frame.iter_columns()):
         try:
-            out[:, j] = frame[name].to_numpy()  # None and NA become NaN
+            if not (column.dtype.is_numeric() or column.dtype in (nw.Boolean, nw.Object)):
+                raise TypeError  # dates and digits in text would pass for numbers
+            numbers = column.cast(nw.Float64) if column.dtype == nw.Boolean else column
+            out[:, j] = numbers.to_numpy()  # None and NA become NaN
         except (TypeError, ValueError):
             raise ValueError(
-                f"Column {str(name)!r} holds {frame[name].dtype}, not numbers; encode it or leave it out."
+                f"Column {str(column.name)!r} holds {column.dtype}, not numbers; encode it or leave it out."
             ) from None
     return out
 
 
 def _floats(X: Array) -> Array:
     try:
+        if X.dtype.kind in "cmM":  # complex numbers, durations, dates: NumPy would make something of them
+            raise TypeError
         return X.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"Expected numbers, got an array of {X.dtype}; encode text and objects as numbers first.") from None
 
 
-def finite_rows(X: Any, first_row: int, allow_nan: bool) -> None:
+def finite_rows(X: Any, first_row: int, allow_nan: bool, name: str = "X") -> None:
     """Raise for the first row of a block with NaN (unless allowed) or infinity, by its number in the table."""
     values = X.data if is_sparse(X) else X
     if allow_nan:
@@ -107,4 +114,4 @@ def finite_rows(X: Any, first_row: int, allow_nan: bool) -> None:
     )
     value = values[bad][0]
     kind = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(f"Input X contains {kind} in row {first_row + row}; clean or impute it first.")
+    raise ValueError(f"Input {name} contains {kind} in row {first_row + row}; clean or impute it first.")

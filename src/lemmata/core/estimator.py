@@ -20,7 +20,6 @@ from lemmata.core.certificate import Certificate
 from lemmata.core.data import Array, is_sparse, is_stored
 from lemmata.core.iterate import Checkpoint, Run, iterate
 
-
 NO_TARGET = object()  # None is a target that was forgotten, which deserves an error
 
 
@@ -69,16 +68,18 @@ class Estimator(BaseEstimator):
             targets = (y,)
         else:
             X = validate_data(self, X, reset=reset, **options)
-        weight = None
+        weight, complete = None, True
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             present = weight > 0
             if not present.any():
                 raise ValueError("Every sample weight is zero: there is no row to fit.")
-            if not present.all():
+            complete = bool(present.all())
+            if not complete:
                 X, weight = X[present], weight[present]
                 targets = tuple(t[present] for t in targets)
         blocks = ArrayBlocks(X, (*targets, weight), None, None)
+        blocks.complete = complete
         if not tags.input_tags.allow_nan and not np.isfinite(blocks.reduce(_total_block)):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return blocks

@@ -9,6 +9,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,6 +54,9 @@ class StreamBlocks(Blocks):
 
     def _checked(self, block: Block, first_row: int) -> Block:
         finite_rows(block[0], first_row, self.allow_nan)
+        for a in block[1:]:
+            if a is not None:
+                finite_rows(np.asarray(a, dtype=float), first_row, False, "y or sample_weight")
         return self._made(block)
 
 
@@ -69,26 +73,32 @@ class ParquetBlocks(StreamBlocks):
             if a is not None and not isinstance(a, str):
                 raise ValueError("With a Parquet file, name the column of the target or the weights instead of giving values.")
         self.aligned = list(aligned)
-        schema = parquet.read_schema(self.files[0])
-        apart = {a for a in aligned if a is not None}
+        schemas = [parquet.read_schema(file) for file in self.files]
+        schema, apart = schemas[0], {a for a in aligned if a is not None}
         self.names = list(columns) if columns is not None else [name for name in schema.names if name not in apart]
         self.columns: list[str] | None = self.names
-        for name in [*self.names, *apart]:
+        for name, (file, schema) in product([*self.names, *apart], zip(self.files, schemas, strict=True)):
             if name not in schema.names:
-                raise ValueError(f"There is no column {name!r} in {self.files[0].name}; it has {', '.join(schema.names)}.")
+                raise ValueError(f"There is no column {name!r} in {file.name}; it has {', '.join(schema.names)}.")
             if not _is_numeric(schema.field(name).type):
                 raise ValueError(f"Column {name!r} holds {schema.field(name).type}, not numbers; encode it or leave it out.")
-        kinds = {str(schema.field(name).type) for name in self.names}
+        kinds = {str(schema.field(name).type) for name in self.names for schema in schemas}
         self.dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)
         self.n_columns = len(self.names)
         self.n_rows = sum(parquet.read_metadata(f).num_rows for f in self.files)
-        self.block_rows = block_rows or config.block_rows(self.n_columns)
+        self.asked = block_rows
+        self._recut()
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.n_rows // self.block_rows)
 
     def _open(self) -> Iterator[Block]:
         return recut(self._batches(), self.block_rows)
 
     def _recut(self) -> None:
-        self.block_rows = config.block_rows(self.n_columns)
+        self.block_rows = self.asked or config.block_rows(self.n_columns)
 
     def _batches(self) -> Iterator[Block]:
         parquet = _pyarrow_parquet()
@@ -113,8 +123,14 @@ class IteratorBlocks(StreamBlocks):
         X = next(self._parts(), (None,))[0]
         if X is None:
             raise ValueError("The iterator gave no block; it must give at least one, each time the function is called.")
-        self.n_columns, self.dtype, self.columns = X.shape[1], X.dtype, None
-        self.n_rows = sum(part[0].shape[0] for part in self._parts())
+        self.width, self.n_columns, self.dtype, self.columns = X.shape[1], X.shape[1], X.dtype, None
+        self._rows = [part[0].shape[0] for part in self._open()]
+        self.n_rows = sum(self._rows)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self._rows)
 
     def _open(self) -> Iterator[Block]:
         return recut(self._parts(), self.block_rows) if self.block_rows else self._parts()

@@ -72,7 +72,11 @@ def run(work: Callable[[T], None], tasks: Iterable[T], n_threads: int) -> None:
         for helper in helpers:
             _join(helper, errors, stop)
     if errors:
-        raise errors[0]
+        getattr(source, "close", lambda: None)()  # else the error's traceback keeps a reader and its file open
+        try:
+            raise errors[0]
+        finally:
+            errors.clear()  # which the traceback holds as well: a ring that would keep the block in memory
 
 
 def _join(helper: threading.Thread, errors: list[BaseException], stop: threading.Event) -> None:

@@ -6,7 +6,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import equi, gap, same
 from lemmata.core.estimator import as_output
-from lemmata.core.threads import serial_blas
 from lemmata.linear_model import least_squares as ls
 
 
@@ -21,20 +20,23 @@ class LinearPredictor(MultiOutputMixin):
     def predict(self, X):
         """Predict x·w + b for each row."""
         check_is_fitted(self)
-        return self._blocks(X, reset=False).map(predict_block, self.coef_, self.intercept_)
+        blocks = self._blocks(X, reset=False)
+        return as_output(blocks.map(predict_block, self.coef_, self.intercept_), blocks.dtype)
 
-    def _store(self, blocks, coef, intercept, mean):
+    def _store(self, blocks, problem, scaled, intercept):
         """Keep coefficients in the precision of the input, and the intercept that belongs to the rounded ones."""
-        self.coef_ = as_output(np.ascontiguousarray(coef.T), blocks.dtype)
+        self.coef_ = as_output(np.ascontiguousarray(scaled.T / problem.shift.unit), blocks.dtype)
         if self.fit_intercept and blocks.dtype != np.float64:
-            intercept = mean[1] - self.coef_.astype(float) @ mean[0]
+            mean_x, mean_y = problem.mean
+            intercept = mean_y - self.coef_.astype(float) @ mean_x
         self.intercept_ = as_output(intercept, blocks.dtype)
         if is_single(blocks):
             self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]
 
-    def _parameters(self):
-        """Give the coefficients as float64 columns and the intercepts as a vector."""
-        return np.atleast_2d(self.coef_).astype(float).T, np.atleast_1d(self.intercept_).astype(float)
+    def _parameters(self, problem):
+        """Give the coefficients as columns in the units of a problem, and the intercepts as a vector."""
+        scaled = np.atleast_2d(self.coef_).astype(float) * problem.shift.unit
+        return scaled.T, np.atleast_1d(self.intercept_).astype(float)
 
 
 def predict_block(X, weight, coef, intercept):
@@ -47,33 +49,30 @@ def is_single(blocks):
     return np.asarray(blocks.first()[1]).ndim == 1
 
 
-def recomputed(blocks, intercept):
-    """Reduce the data to a triangle by QR, for a checker."""
-    shift = ls.draw_shift(blocks, intercept)
-    weight, factor = blocks.reduce(ls.factor_block, shift, intercept)
-    with serial_blas():
-        return ls.Problem(weight, np.linalg.qr(factor.rows, mode="r"), shift, intercept, False)
-
-
-def optimality(problem, coef, intercept, excess, alpha=0.0):
+def optimality(problem, scaled, intercept, excess, alpha=0.0):
     """The checks of every least-squares fit: gap, stationary coefficients, the intercept that belongs to them.
 
     Parameters
     ----------
-    excess : By how much the objective at `coef`, with its best intercept, exceeds the least one.
+    scaled : Coefficients in the units of the problem.
+    excess : By how much the objective, with its best intercept, exceeds the least one.
+    alpha : Penalty of each target.
     """
     A, C = problem.centered
-    mean_x, mean_y = problem.mean
-    off = mean_y - mean_x @ coef - intercept if problem.intercept else -intercept
+    unit = problem.shift.unit[:, None]
+    mean_x, mean_y = problem.mean[0] / problem.shift.unit, problem.mean[1]
+    off = mean_y - mean_x @ scaled - intercept if problem.intercept else -intercept
     shortfall = problem.weight * (off**2).sum()
-    value = ((C - A @ coef) ** 2).sum() + (alpha * coef**2).sum() + shortfall
+    value = ((C - A @ scaled) ** 2).sum() + (alpha * (scaled / unit) ** 2).sum() + shortfall
     bound = value - shortfall - excess
     checks = [gap(value, bound, (C**2).sum(), "no coefficients lower the objective by more than this share of it")]
-    if coef.any() and np.linalg.norm(C - A @ coef) > ls.ROUNDING * np.linalg.norm(C):  # else the residual is all rounding
+    if scaled.any() and np.linalg.norm(C - A @ scaled) > ls.ROUNDING * np.linalg.norm(C):  # else the residual is rounding
         claim = "the residual is orthogonal to every column" if np.all(alpha == 0) else "the gradient vanishes"
-        checks.append(equi(lambda w: A.T @ (C - A @ w) - alpha * w, coef, "coefficients", claim, kind="proof"))
+        checks.append(
+            equi(lambda w: A.T @ (C - A @ w) - alpha * (w / unit) / unit, scaled, "coefficients", claim, kind="proof")
+        )
     if problem.intercept:
-        scale = np.abs(mean_y) + np.abs(mean_x) @ np.abs(coef)
+        scale = np.abs(mean_y) + np.abs(mean_x) @ np.abs(scaled)
         floor = np.sqrt(ls.EPS) * float(np.linalg.norm(scale))
         checks.append(same(intercept, intercept + off, "intercept", "the fit passes through the mean", floor=floor))
     return checks

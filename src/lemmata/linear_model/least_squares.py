@@ -17,12 +17,12 @@ the solutions that remain the one of least norm is taken.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, lapack, solve_triangular
 
-from lemmata.core import config
 from lemmata.core.data import is_sparse
 from lemmata.core.threads import serial_blas
 
@@ -57,10 +57,11 @@ class Pair:
 
 
 class Shift(NamedTuple):
-    """What is subtracted from columns and targets before anything is squared."""
+    """What is subtracted from columns and targets before anything is squared, and the unit of the columns."""
 
     x: np.ndarray  # (d,)
     y: np.ndarray  # (t,)
+    unit: np.ndarray  # (d,) powers of two: 1 unless the square of a column would leave the range of floating point
 
 
 class Problem(NamedTuple):
@@ -84,13 +85,14 @@ class Problem(NamedTuple):
         if not self.intercept:
             return self.shift.x, self.shift.y
         d = len(self.shift.x)
-        return self.shift.x + self.rows[0, 1 : d + 1] / self.rows[0, 0], self.shift.y + self.rows[0, d + 1 :] / self.rows[0, 0]
+        rest = self.rows[0, 1:] / self.rows[0, 0]
+        return self.shift.x + rest[:d] * self.shift.unit, self.shift.y + rest[d:]
 
 
 class Solution(NamedTuple):
-    """The solution of a problem, and the half inverse H with H Hᵀ = (AᵀA + αI)⁺."""
+    """The solution of a problem, and the half inverse H with H Hᵀ = (AᵀA + αI)⁺; both in the units of the problem."""
 
-    coef: np.ndarray  # (d, t)
+    scaled: np.ndarray  # (d, t)
     intercept: np.ndarray  # (t,)
     rss: np.ndarray  # (t,) residual sum of squares plus penalty
     half: np.ndarray  # (d, rank)
@@ -145,6 +147,8 @@ def design(X, y, weight, shift, intercept):
     Z = np.empty((X.shape[0], i + d + t))
     Z[:, :i] = 1.0
     np.subtract(dense(X), shift.x, out=Z[:, i : i + d])
+    if (shift.unit != 1).any():
+        Z[:, i : i + d] /= shift.unit
     np.subtract(columns(y), shift.y, out=Z[:, i + d :])
     if weight is not None:
         Z *= np.sqrt(weight)[:, None]
@@ -162,16 +166,17 @@ def factor_block(X, y, weight, shift, intercept):
     return total_weight(X, weight), Factor(triangle(design(X, y, weight, shift, intercept)))
 
 
-def gradient_block(X, y, weight, shift, coef, intercept):
-    """Residuals r of a solution: their total, their products with the columns, and their sum of squares."""
-    Z = dense(X) - shift.x
-    r = columns(y) - shift.y - Z @ coef - (intercept - shift.y + shift.x @ coef)
+def gradient_block(X, y, weight, shift, scaled, intercept):
+    """Residuals r of a solution: their total, their products with the columns of Z, and their sum of squares."""
+    Z = design(X, y, None, shift, False)
+    Z, r = Z[:, : len(shift.x)], Z[:, len(shift.x) :]
+    r -= Z @ scaled + (intercept - shift.y + (shift.x / shift.unit) @ scaled)
     s = r if weight is None else weight[:, None] * r
     return s.sum(axis=0), Z.T @ s, (s * r).sum(axis=0)
 
 
 def exact_gradient_block(X, y, weight, coef, intercept):
-    """As `gradient_block` on the raw columns, in double-double arithmetic, for one target."""
+    """As `gradient_block` for one target, on the raw columns and in double-double arithmetic (totals go first)."""
     X, high, low = dense(X), np.array(columns(y)[:, 0]), np.zeros(X.shape[0])
     high, low = two_sum(high, -intercept)
     for j in range(X.shape[1]):
@@ -205,42 +210,46 @@ def total_weight(X, weight):
 def draw_shift(blocks, intercept):
     """Take the means of the first block: near the mean is enough, and every home of the data has the same first block."""
     X, y, weight = blocks.first()
-    y = columns(y)
-    if not intercept:
-        return Shift(np.zeros(X.shape[1]), np.zeros(y.shape[1]))
-    X = dense(X)
-    return Shift(np.average(X, axis=0, weights=weight), np.average(y, axis=0, weights=weight))
+    X, y = dense(X), columns(y)
+    mean_x, mean_y = np.zeros(X.shape[1]), np.zeros(y.shape[1])
+    if intercept:
+        mean_x, mean_y = np.average(X, axis=0, weights=weight), np.average(y, axis=0, weights=weight)
+    extent = np.abs(X - mean_x).max(axis=0, initial=0.0)
+    extreme = (extent > 0) & ((extent > 1e30) | (extent < 1e-30))  # fourth powers (products of squares) still fit
+    unit = np.where(extreme, 2.0 ** np.floor(np.log2(np.where(extreme, extent, 1.0))), 1.0)
+    return Shift(mean_x, mean_y, unit)
 
 
 def compress(blocks, intercept, alpha=0.0):
     """Reduce the data to a `Problem`, by the cheap route where it is proved good for this penalty, else by QR."""
     shift = draw_shift(blocks, intercept)
-    n_columns = int(intercept) + len(shift.x) + len(shift.y)
-    if blocks.n_rows > max(config.block_rows(blocks.n_columns), n_columns):  # one block: nothing to save
+    if blocks.n_blocks > 1 and blocks.n_rows > int(intercept) + len(shift.x) + len(shift.y):  # one block: nothing to save
         weight, gram = blocks.reduce(gram_block, shift, intercept)
-        rows = root(gram, intercept, len(shift.x), alpha)
+        rows = root(gram, intercept, alpha / shift.unit / shift.unit)
         if rows is not None:
             return Problem(weight, rows, shift, intercept, True)
+    return factored(blocks, shift, intercept)
+
+
+def factored(blocks, shift, intercept):
+    """Reduce the data to a `Problem` by QR."""
     weight, factor = blocks.reduce(factor_block, shift, intercept)
     with serial_blas():
-        rows = np.linalg.qr(factor.rows, mode="r")
-    return Problem(weight, rows, shift, intercept, False)
+        return Problem(weight, np.linalg.qr(factor.rows, mode="r"), shift, intercept, False)
 
 
-def root(gram, intercept, d, alpha):
-    """Return the Cholesky factor of ZᵀZ, or None where rounding could spoil the solution."""
+def root(gram, intercept, penalty):
+    """Return the Cholesky factor of ZᵀZ, or None where rounding could spoil the solution under this penalty."""
+    i, d = int(intercept), len(penalty)
     size = np.sqrt(np.diag(gram))
-    i = int(intercept)
     if not size[: i + d].all():
         return None
     size[size == 0] = 1.0  # a target that is zero throughout
     scaled = gram / size / size[:, None]
-    penalty = np.zeros(len(gram))
-    penalty[i : i + d] = alpha / size[i : i + d] ** 2
+    penalty = np.concatenate([np.zeros(i), penalty / size[i : i + d] ** 2])
     with serial_blas():
-        try:
-            rows = cholesky(scaled[: i + d, : i + d] + np.diag(penalty[: i + d]), check_finite=False)
-        except np.linalg.LinAlgError:
+        rows = cholesky_or_none(scaled[: i + d, : i + d] + np.diag(penalty))
+        if rows is None:
             return None
         kept = np.sqrt((rows[i:, i:] ** 2).sum(axis=0))  # 1 unless the shift was far from the mean
         if condition(rows[i:, i:] / kept) ** 2 * ROUNDING > CHEAP * kept.min() ** 2:
@@ -306,9 +315,10 @@ def directions(A, raw):
 
 
 def raw_lengths(problem):
-    """Lengths of the columns with their means."""
+    """Lengths of the columns with their means, in the units of the problem."""
     A, _ = problem.centered
-    return np.sqrt((A**2).sum(axis=0) + problem.weight * problem.mean[0] ** 2)
+    mean = problem.mean[0] / problem.shift.unit
+    return np.sqrt((A**2).sum(axis=0) + problem.weight * mean**2)
 
 
 def solve(problem, alpha=0.0):
@@ -316,74 +326,75 @@ def solve(problem, alpha=0.0):
     A, C = problem.centered
     d = A.shape[1]
     if alpha > 0:
-        R = np.linalg.qr(np.vstack([np.hstack([A, C]), np.sqrt(alpha) * np.eye(d, d + C.shape[1])]), mode="r")
+        penalty = np.hstack([np.diag(np.sqrt(alpha) / problem.shift.unit), np.zeros((d, C.shape[1]))])
+        R = np.linalg.qr(np.vstack([np.hstack([A, C]), penalty]), mode="r")
         A, C = R[:, :d], R[:, d:]
     raw = raw_lengths(problem)
     size = np.sqrt((A**2).sum(axis=0))
-    full = len(A) >= d and bool((size > ROUNDING * raw).all()) and d > 0
+    full = len(A) >= d > 0 and bool((size > ROUNDING * raw).all())
     kappa = condition(A[:d] / size) if full else np.inf
     if full and (alpha > 0 or kappa * ROUNDING * (raw / size).max() * np.sqrt(d) < 0.1):  # far from the cut: no SVD needed
-        coef = solve_triangular(A[:d] / size, C[:d]) / size[:, None]
+        scaled = solve_triangular(A[:d] / size, C[:d]) / size[:, None]
         half = solve_triangular(A[:d] / size, np.eye(d)) / size[:, None]
         rss = (C[d:] ** 2).sum(axis=0)
     else:
         found = directions(A, raw)
         half, projected = found.half(), found.U.T @ C
-        coef = half @ projected
+        scaled = half @ projected
         rss = ((C - found.U @ projected) ** 2).sum(axis=0)
         kappa = found.values[0] / found.values[-1] if len(found.values) else 1.0
-    return Solution(coef, _intercept(problem, coef), rss, half, float(kappa))
-
-
-def _intercept(problem, coef):
-    mean_x, mean_y = problem.mean
-    return mean_y - mean_x @ coef if problem.intercept else np.zeros(coef.shape[1])
+    intercept = np.zeros(C.shape[1])
+    if problem.intercept:
+        mean_x, mean_y = problem.mean
+        intercept = mean_y - (mean_x / problem.shift.unit) @ scaled
+    return Solution(scaled, intercept, rss, half, float(kappa))
 
 
 def refine(blocks, problem, solution, alpha=0.0):
     """Correct a solution once by its true residual: after the cheap route, or where the conditioning eats digits."""
+    unit = problem.shift.unit
     if problem.squared:
-        total, g, rss = blocks.reduce(gradient_block, problem.shift, solution.coef, solution.intercept)
-        return _corrected(problem, solution, total, g, rss, problem.shift.x, alpha)
-    fitted = np.linalg.norm(problem.centered[0] @ solution.coef, axis=0)
-    angle = np.sqrt(solution.rss) / np.maximum(fitted, np.finfo(float).tiny)
-    hard = solution.condition + solution.condition**2 * angle.max() > HARD
-    if alpha > 0 or not hard or solution.rank < len(solution.coef):
+        total, g, rss = blocks.reduce(gradient_block, problem.shift, solution.scaled, solution.intercept)
+        offset = (problem.mean[0] - problem.shift.x) / unit
+        return _corrected(problem, solution, total, g - np.outer(offset, total), rss, alpha)
+    A, C = problem.centered
+    fitted, kappa = np.linalg.norm(A @ solution.scaled, axis=0), solution.condition
+    hard = (kappa * fitted + kappa**2 * np.sqrt(solution.rss) > HARD * fitted).any()
+    if alpha > 0 or not hard or solution.rank < A.shape[1]:
         return solution
-    for t in range(solution.coef.shape[1]):
-        solution = _exactly_refined(blocks, problem, solution, t)
-    return solution
+    parts = [_exactly_corrected(blocks, problem, solution, t) for t in range(C.shape[1])]
+    scaled, intercept, rss = (np.concatenate([part[i] for part in parts], axis=-1) for i in range(3))
+    return solution._replace(scaled=scaled, intercept=intercept, rss=rss)
 
 
-def _exactly_refined(blocks, problem, solution, t):
-    def kernel(X, y, weight, coef, intercept):
-        return exact_gradient_block(X, columns(y)[:, t : t + 1], weight, coef, intercept)
-
-    pair, rss = blocks.reduce(kernel, solution.coef[:, t], solution.intercept[t])
+def _exactly_corrected(blocks, problem, solution, t):
+    """Correct one target in double-double arithmetic."""
+    one = solution._replace(
+        scaled=solution.scaled[:, t : t + 1], intercept=solution.intercept[t : t + 1], rss=solution.rss[t : t + 1]
+    )
+    coef = one.scaled[:, 0] / problem.shift.unit
+    pair, rss = blocks.reduce(partial(_target_block, t=t), coef, one.intercept[0])
     g = pair.high + pair.low
     if not np.isfinite(g).all():  # scales at which double-double overflows: the plain solution stands
-        return solution
-    one = solution._replace(coef=solution.coef[:, t : t + 1], intercept=solution.intercept[t : t + 1])
-    one = _corrected(problem, one, g[:1] * problem.intercept, g[1:, None], np.array([rss]), np.zeros(len(g) - 1), 0.0)
-    for whole, part in ((solution.coef, one.coef), (solution.intercept, one.intercept), (solution.rss, one.rss)):
-        whole[..., t : t + 1] = part
-    return solution
+        return one
+    total = g[:1] * problem.intercept
+    centered = (g[1:] - problem.mean[0] * total) / problem.shift.unit
+    return _corrected(problem, one, total, centered[:, None], np.array([rss]), 0.0)
 
 
-def _corrected(problem, solution, total, g, rss, origin, alpha):
-    """Take one Newton step from gradient g = Σ s (x − origin) r and total Σ s r of the residuals."""
-    mean = problem.mean[0] if problem.intercept else origin
-    g = g - np.outer(mean - origin, total) - alpha * solution.coef
+def _target_block(X, y, weight, coef, intercept, t):
+    return exact_gradient_block(X, columns(y)[:, t : t + 1], weight, coef, intercept)
+
+
+def _corrected(problem, solution, total, g, rss, alpha):
+    """Take one Newton step, from the total of the residuals and their products g with the centered columns."""
+    unit = problem.shift.unit[:, None]
+    penalty = (alpha * (solution.scaled / unit) ** 2).sum(axis=0)
+    g = g - alpha * (solution.scaled / unit) / unit
     step = solution.half @ (solution.half.T @ g)
-    coef = solution.coef + step
     intercept = solution.intercept
     if problem.intercept:
-        intercept = intercept + total / problem.weight - mean @ step
+        intercept = intercept + total / problem.weight - (problem.mean[0] / problem.shift.unit) @ step
         rss = rss - total**2 / problem.weight
-    penalty = alpha * (solution.coef**2).sum(axis=0)
-    return solution._replace(coef=coef, intercept=intercept, rss=np.maximum(rss + penalty - (g * step).sum(axis=0), 0.0))
-
-
-def predict_block(X, coef, intercept):
-    """Predictions x·w + b of a block."""
-    return X @ coef.T + intercept
+    rss = np.maximum(rss + penalty - (g * step).sum(axis=0), 0.0)
+    return solution._replace(scaled=solution.scaled + step, intercept=intercept, rss=rss)

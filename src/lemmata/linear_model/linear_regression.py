@@ -17,16 +17,16 @@ from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, same
 from lemmata.core.estimator import Regressor
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model import least_squares as ls
-from lemmata.linear_model.base import LinearPredictor, is_single, optimality, recomputed
+from lemmata.linear_model.base import LinearPredictor, is_single, optimality
 
 
 def inference(problem, half, rss):
     """Return noise variance (t,), standard errors (t, d), and those of the intercept (t,)."""
     freedom = problem.weight - half.shape[1] - problem.intercept
     variance = rss / freedom if freedom > 0 else np.full(len(rss), np.nan)
-    spread = (half**2).sum(axis=1)
-    own = 1 / problem.weight + ((problem.mean[0] @ half) ** 2).sum() if problem.intercept else 0.0
-    return variance, np.sqrt(np.outer(variance, spread)), np.sqrt(variance * own)
+    spread = np.sqrt((half**2).sum(axis=1)) / problem.shift.unit
+    own = 1 / problem.weight + (((problem.mean[0] / problem.shift.unit) @ half) ** 2).sum() if problem.intercept else 0.0
+    return variance, np.outer(np.sqrt(variance), spread), np.sqrt(variance * own)
 
 
 class LinearRegression(LinearPredictor, Regressor):
@@ -72,7 +72,7 @@ class LinearRegression(LinearPredictor, Regressor):
         with serial_blas():
             solution = ls.refine(blocks, problem, ls.solve(problem))
             variance, errors, own = inference(problem, solution.half, solution.rss)
-        self._store(blocks, solution.coef, solution.intercept, problem.mean)
+        self._store(blocks, problem, solution.scaled, solution.intercept)
         one = 0 if is_single(blocks) else slice(None)
         self.rank_ = solution.rank
         self.noise_variance_, self.standard_errors_, self.intercept_standard_error_ = variance[one], errors[one], own[one]
@@ -82,8 +82,8 @@ class LinearRegression(LinearPredictor, Regressor):
         """Prove how far the squared error is from its least value, and recompute the standard errors."""
         check_is_fitted(self)
         blocks = self._blocks(X, y, sample_weight, reset=False, multi_output=True)
-        coef, intercept = self._parameters()
-        problem = recomputed(blocks, self.fit_intercept)
+        problem = ls.factored(blocks, ls.draw_shift(blocks, self.fit_intercept), self.fit_intercept)
+        coef, intercept = self._parameters(problem)
         A, C = problem.centered
         with serial_blas():
             found = ls.directions(A, ls.raw_lengths(problem))
@@ -93,14 +93,16 @@ class LinearRegression(LinearPredictor, Regressor):
         variance, errors, own = inference(problem, half, rss)
         # σ of a perfect fit is rounding: nothing below √ε of the spread of y is meaningful.
         noise = np.sqrt(ls.EPS) * np.linalg.norm(C) / np.sqrt(problem.weight)
-        spread = float(np.linalg.norm(half))
+        spread = np.maximum(np.sqrt((half**2).sum(axis=1)) / problem.shift.unit, TINY)
         checks = [
             *optimality(problem, coef, intercept, inside.sum()),
             same(np.atleast_1d(self.noise_variance_), variance, "noise variance", "RSS / (Σs − rank − 1)", floor=noise**2),
-            same(np.atleast_2d(self.standard_errors_), errors, "standard errors", "σ² (AᵀA)⁺", floor=noise * spread),
-            same(np.atleast_1d(self.intercept_standard_error_), own, "intercept error", "its variance", floor=noise * spread),
+            same(np.atleast_2d(self.standard_errors_) / spread, errors / spread, "standard errors", "σ² (AᵀA)⁺", floor=noise),
+            same(np.atleast_1d(self.intercept_standard_error_), own, "intercept error", "its variance", floor=noise),
         ]
-        if found.U.shape[1] < A.shape[1]:
+        rank = found.U.shape[1]
+        checks.append(Check("rank", float(abs(self.rank_ - rank)), 0.0, "proof", f"the columns span {rank} directions"))
+        if rank < A.shape[1]:
             inside = found.B.T @ np.linalg.lstsq(found.B.T, coef, rcond=None)[0]
             value = float(np.linalg.norm(coef - inside) / max(np.linalg.norm(coef), TINY))
             checks.append(Check("row space", value, SAME_LIMIT, "proof", "no other solution is shorter"))

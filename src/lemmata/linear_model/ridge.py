@@ -22,7 +22,7 @@ from lemmata.core.certificate import Certificate, Check, equi
 from lemmata.core.estimator import Regressor
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model import least_squares as ls
-from lemmata.linear_model.base import LinearPredictor, optimality, recomputed
+from lemmata.linear_model.base import LinearPredictor, optimality
 
 GRID = 400  # points of the score; in units of log α its features are no narrower than one
 SPAN = 1e6  # beyond the extreme σ² by this factor the score is constant to 1e-6
@@ -33,7 +33,8 @@ class Spectrum:
 
     def __init__(self, problem):
         A, C = problem.centered
-        U, values, _ = np.linalg.svd(A, full_matrices=False)
+        self.unit = problem.shift.unit.max(initial=1.0)  # α is found in these units: σ² may not fit the raw ones
+        U, values, _ = np.linalg.svd(A * (problem.shift.unit / self.unit), full_matrices=False)
         z = U.T @ C
         self.n = problem.weight - problem.intercept
         self.squares = values**2
@@ -64,8 +65,8 @@ class Spectrum:
         grid = self.grid()
         i = int(np.argmin(self.score(grid)))
         if 0 < i < len(grid) - 1 and self.slope(grid[i - 1]) < 0 < self.slope(grid[i + 1]):
-            return float(np.exp(brentq(self.slope, grid[i - 1], grid[i + 1], xtol=1e-13))), True
-        return float(np.exp(grid[i])), False
+            return float(np.exp(brentq(self.slope, grid[i - 1], grid[i + 1], xtol=1e-13))) * self.unit**2, True
+        return float(np.exp(grid[i])) * self.unit**2, False
 
 
 def _shrinkage(squares, log_alpha):
@@ -92,7 +93,7 @@ class Ridge(LinearPredictor, Regressor):
     --------
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 2.0, 5.0]
     >>> model = Ridge(alpha=1.0).fit(X, y)
-    >>> model.coef_, model.intercept_
+    >>> model.coef_, float(model.intercept_)
     (array([0.916667]), 1.375)
     >>> model.certify(X, y).holds
     True
@@ -121,9 +122,9 @@ class Ridge(LinearPredictor, Regressor):
         with serial_blas():
             alphas = self._alphas(problem, n_targets)
             parts = [self._solved(blocks, problem, alphas, a) for a in np.unique(alphas)]
-        coef, intercept = sum(p[0] for p in parts), sum(p[1] for p in parts)
+        scaled, intercept = sum(p[0] for p in parts), sum(p[1] for p in parts)
         self.alpha_ = float(alphas[0]) if np.ndim(self.alpha) == 0 else alphas
-        self._store(blocks, coef, intercept, problem.mean)
+        self._store(blocks, problem, scaled, intercept)
         return self
 
     def _alphas(self, problem, n_targets):
@@ -139,17 +140,18 @@ class Ridge(LinearPredictor, Regressor):
     def _solved(self, blocks, problem, alphas, alpha):
         """Solve for one penalty; zeros at the targets that have another."""
         solution = ls.refine(blocks, problem, ls.solve(problem, alpha), alpha)
-        return solution.coef * (alphas == alpha), solution.intercept * (alphas == alpha)
+        return solution.scaled * (alphas == alpha), solution.intercept * (alphas == alpha)
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove how far the penalized squared error is from its least value, and that of the score from its own."""
         check_is_fitted(self)
         blocks = self._blocks(X, y, sample_weight, reset=False, multi_output=True)
-        coef, intercept = self._parameters()
-        problem = recomputed(blocks, self.fit_intercept)
+        problem = ls.factored(blocks, ls.draw_shift(blocks, self.fit_intercept), self.fit_intercept)
+        coef, intercept = self._parameters(problem)
         A, C = problem.centered
+        unit = problem.shift.unit[:, None]
         alphas = np.full(C.shape[1], self.alpha_) if np.ndim(self.alpha_) == 0 else np.asarray(self.alpha_)
-        gradient = A.T @ (C - A @ coef) - alphas * coef
+        gradient = A.T @ (C - A @ coef) - alphas * (coef / unit) / unit
         with serial_blas():
             halves = [ls.solve(problem, a).half for a in alphas]
         excess = sum(((half.T @ gradient[:, t]) ** 2).sum() for t, half in enumerate(halves))
@@ -161,10 +163,10 @@ class Ridge(LinearPredictor, Regressor):
         return Certificate(*checks, subject=repr(self))
 
     def _certify_alpha(self, spectrum):
-        here = np.log(self.alpha_)
+        here = np.log(self.alpha_ / spectrum.unit**2)
         least = spectrum.score(np.append(spectrum.grid(), here)).min()
         value = float(spectrum.score(here) / least - 1) if least > 0 else 0.0
         yield Check("penalty", value, 1e-6, "evidence", "no penalty on a fine grid has a smaller cross-validation score")
         if spectrum.best()[1]:
             claim = "the cross-validation score is stationary"
-            yield equi(lambda a: spectrum.slope(np.log(np.abs(a))), [self.alpha_], "penalty slope", claim)
+            yield equi(lambda a: spectrum.slope(np.log(np.abs(a))), [np.exp(here)], "penalty slope", claim)

@@ -101,6 +101,6 @@ class ClusterDisplay:
             title=self.name or "",
         )
         quiet(ax)
-        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+        ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), markerscale=1.6)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -1,0 +1,71 @@
+"""A small problem for every estimator of the library, found by its tags; a new estimator has one by existing."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone, is_clusterer, is_regressor
+
+import lemmata
+
+# What an estimator needs to be tested at this size, where its defaults are meant for larger tables.
+SETTINGS = {"KMeans": {"n_clusters": 3}, "Ridge": {"alpha": 0.7}}
+# Records of how a fit went: they describe the past, not the model, and no certificate may read them.
+HISTORY = {"n_iter_", "converged_", "trace_"}
+
+
+class Problem(NamedTuple):
+    model: object
+    X: np.ndarray
+    y: np.ndarray | None
+
+    def fit(self, X=None, y=None, **options):
+        """Fit a fresh copy, to this problem's data unless other data are given."""
+        X = self.X if X is None else X
+        y = self.y if y is None else y
+        return clone(self.model).fit(X, y, **options) if self.y is not None else clone(self.model).fit(X, **options)
+
+    def certify(self, model, X=None, **options):
+        """Certify a fitted model on this problem's data."""
+        X = self.X if X is None else X
+        return model.certify(X, self.y, **options) if self.y is not None else model.certify(X, **options)
+
+
+def problem(cls, seed=0, n=60):
+    """Draw a problem of n rows and 4 columns, off-center and of unequal scales."""
+    rng = np.random.default_rng(seed)
+    model = cls(**SETTINGS.get(cls.__name__, {}))
+    if "random_state" in model.get_params():
+        model.set_params(random_state=seed)
+    scales, offset = np.array([1.0, 0.5, 2.0, 1.0]), np.array([3.0, -1.0, 0.0, 5.0])
+    if is_clusterer(model):
+        centers = rng.normal(size=(3, 4)) * 4
+        X = (centers[np.arange(n) % 3] + rng.normal(size=(n, 4))) * scales + offset
+        return Problem(model, X, None)
+    X = rng.normal(size=(n, 4)) * scales + offset
+    if is_regressor(model):
+        y = X @ rng.normal(size=4) + 7.0 + rng.normal(size=n)
+        return Problem(model, X, y)
+    raise NotImplementedError(f"{cls.__name__}: say here what its data look like")
+
+
+def fitted(model):
+    """Give the fitted attributes by name."""
+    return {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_") and k not in HISTORY}
+
+
+ESTIMATORS = [cls for _, cls in lemmata.all_estimators()]
+NAMES = [cls.__name__ for cls in ESTIMATORS]
+
+
+def assert_same_bits(a, b):
+    """Assert that two fitted models agree in every bit of every fitted attribute."""
+    one, other = fitted(a), fitted(b)
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+        left, right = np.asarray(value), np.asarray(other[key])
+        assert left.dtype == right.dtype, key
+        assert left.shape == right.shape, key
+        if left.dtype.kind == "f":
+            assert left.tobytes() == right.tobytes(), f"{key}: {left} and {right}"
+        else:
+            assert np.array_equal(left, right), key

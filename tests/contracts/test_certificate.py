@@ -1,0 +1,101 @@
+"""Every fit is certified; every sabotaged fit is refused."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+from contracts.problems import ESTIMATORS, NAMES, fitted, problem
+from lemmata.core.certificate import free
+
+SEEDS = range(3)
+estimators = pytest.mark.parametrize("cls", ESTIMATORS, ids=NAMES)
+
+
+@estimators
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_default_fit_is_a_certified_fit(cls, seed, dtype):
+    task = problem(cls, seed)
+    X = task.X.astype(dtype)
+    certificate = task.certify(task.fit(X), X)
+    assert certificate.holds, str(certificate)
+
+
+@estimators
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_weighted_fit_is_certified(cls, seed):
+    task = problem(cls, seed)
+    weight = np.random.default_rng(seed).integers(0, 4, len(task.X)).astype(float)
+    model = task.fit(sample_weight=weight)
+    assert task.certify(model, sample_weight=weight).holds
+    other = np.random.default_rng(seed + 100).integers(0, 4, len(task.X)).astype(float)
+    assert not task.certify(model, sample_weight=other).holds
+
+
+def sabotaged(model):
+    """Yield (name, model) with one fitted array changed: numbers by 1 % in a random direction, labels in one place."""
+    rng = np.random.default_rng(7)
+    for name, value in fitted(model).items():
+        array = np.asarray(value)
+        if name in ("n_features_in_", "feature_names_in_"):
+            continue
+        if array.dtype.kind == "f":
+            if not np.isfinite(array).all() or not np.any(array):
+                continue  # 1 % of nothing is nothing
+            changed = free(np.atleast_1d(array).astype(float), rng).reshape(array.shape).astype(array.dtype)
+        else:
+            changed = array.copy()
+            changed.flat[rng.integers(changed.size)] += 1
+        twin = deepcopy(model)
+        setattr(twin, name, changed if array.ndim else changed[()])
+        yield name, twin
+
+
+@estimators
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sabotage_is_refused(cls, seed):
+    task = problem(cls, seed)
+    model = task.fit()
+    names = []
+    for name, twin in sabotaged(model):
+        names.append(name)
+        assert not task.certify(twin).holds, f"1 % of {name} went unseen:\n{task.certify(twin)}"
+    assert names, "nothing was sabotaged"
+
+
+@estimators
+def test_parameters_of_another_table_are_refused(cls):
+    one, other = problem(cls, seed=1), problem(cls, seed=2)
+    assert not one.certify(other.fit()).holds
+
+
+@estimators
+def test_a_checker_does_not_read_the_record_of_the_fit(cls):
+    task = problem(cls)
+    model = task.fit()
+    before = task.certify(model).to_dict()
+    for name in ("n_iter_", "converged_", "trace_"):
+        if hasattr(model, name):
+            setattr(model, name, None)
+    assert task.certify(model).to_dict() == before
+
+
+@estimators
+def test_certifying_changes_nothing(cls):
+    task = problem(cls)
+    model = task.fit()
+    before = deepcopy(vars(model))
+    task.certify(model)
+    assert vars(model).keys() == before.keys()
+    for key, value in before.items():
+        assert np.array_equal(np.asarray(value), np.asarray(getattr(model, key))), key
+
+
+@estimators
+def test_an_unfitted_model_says_so(cls):
+    from sklearn.exceptions import NotFittedError
+
+    task = problem(cls)
+    with pytest.raises(NotFittedError):
+        task.certify(task.model)

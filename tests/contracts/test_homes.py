@@ -1,0 +1,154 @@
+"""The same bits for any number of threads, from memory, from a stream, and on Dask; and through a saved file."""
+
+import pickle
+
+import dask.array as da
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+
+import lemmata
+from contracts.problems import ESTIMATORS, NAMES, assert_same_bits, fitted, problem
+
+estimators = pytest.mark.parametrize("cls", ESTIMATORS, ids=NAMES)
+ROWS = 16  # so that 60 rows make four blocks, the last one shorter
+
+
+@estimators
+def test_thread_count_does_not_matter(cls):
+    task = problem(cls, n=500)
+    models = []
+    for n_threads in (1, 2, 4):
+        with lemmata.config(n_threads=n_threads, block_rows=ROWS):
+            models.append(task.fit())
+    assert_same_bits(models[0], models[1])
+    assert_same_bits(models[0], models[2])
+
+
+@estimators
+def test_where_the_rows_live_does_not_matter(cls, tmp_path):
+    task = problem(cls)
+    columns = [f"x{j}" for j in range(task.X.shape[1])]
+    table = pa.table({c: task.X[:, j] for j, c in enumerate(columns)} | ({} if task.y is None else {"y": task.y}))
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=23)
+
+    def parts():
+        for start in range(0, len(task.X), 7):
+            X = task.X[start : start + 7]
+            yield X if task.y is None else (X, task.y[start : start + 7])
+
+    target = () if task.y is None else ("y",)
+    with lemmata.config(block_rows=ROWS):
+        memory = task.fit()
+        parquet = clone(task.model).fit(tmp_path / "rows.parquet", *target)
+        y = None if task.y is None else da.from_array(task.y, chunks=ROWS)
+        dask = task.fit(da.from_array(task.X, chunks=(ROWS, 2)), y)
+        certificate = parquet.certify(tmp_path / "rows.parquet", *target)
+        predicted = parquet.predict(tmp_path / "rows.parquet")
+    assert list(parquet.feature_names_in_) == columns
+    del parquet.feature_names_in_
+    assert_same_bits(parquet, memory)
+    assert_same_bits(dask, memory)
+    assert certificate.holds
+    assert np.array_equal(predicted, memory.predict(task.X))
+
+    iterator = clone(task.model).fit(parts, None)
+    with lemmata.config(block_rows=7):
+        assert_same_bits(iterator, task.fit())
+
+
+@estimators
+@pytest.mark.parametrize("how", ["save", "pickle"])
+def test_a_stored_model_is_the_same_model(cls, how, tmp_path):
+    task = problem(cls)
+    model = task.fit()
+    if how == "save":
+        model.save(tmp_path / "model.lemmata")
+        twin = lemmata.load(tmp_path / "model.lemmata")
+    else:
+        twin = pickle.loads(pickle.dumps(model))
+    assert type(twin) is cls
+    assert twin.get_params() == model.get_params()
+    assert_same_bits(twin, model)
+    assert np.array_equal(twin.predict(task.X), model.predict(task.X))
+    assert task.certify(twin).holds
+    assert not fitted(clone(twin))
+
+
+@estimators
+def test_fitting_twice_is_fitting_once(cls):
+    task = problem(cls)
+    model = task.fit()
+    again = model.fit(task.X, task.y) if task.y is not None else model.fit(task.X)
+    assert again is model
+    assert_same_bits(model, task.fit())
+
+
+@estimators
+def test_an_interrupted_fit_keeps_the_best_state(cls):
+    task = problem(cls, n=500)
+    if "max_iter" not in task.model.get_params():
+        pytest.skip("does not iterate")
+
+    class Interrupt:
+        """A callback that presses Ctrl-C at the second iteration."""
+
+        count = 0
+
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context):
+            if context.task_name == "iteration":
+                self.count += 1
+                if self.count == 2:
+                    raise KeyboardInterrupt
+
+        def on_fit_task_end(self, estimator, context):
+            return False
+
+    model = clone(task.model).set_callbacks(Interrupt())
+    with pytest.warns(UserWarning, match="was interrupted after 1 iterations"):
+        model.fit(task.X) if task.y is None else model.fit(task.X, task.y)
+    assert not model.converged_
+    assert model.n_iter_ == 1
+    assert np.isfinite(np.asarray(model.predict(task.X), dtype=float)).all()
+
+
+@estimators
+def test_a_checkpoint_resumes_with_the_same_bits(cls, tmp_path):
+    task = problem(cls, n=500)
+    if "checkpoint" not in task.model.get_params():
+        pytest.skip("does not iterate")
+    path = tmp_path / "fit.checkpoint"
+    whole = task.fit()
+
+    class Crash:
+        """A callback that fails the process at the end of the second iteration."""
+
+        count = 0
+
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context):
+            if context.task_name == "iteration":
+                self.count += 1
+                if self.count == 2:
+                    raise MemoryError
+
+    model = clone(task.model).set_params(checkpoint=path).set_callbacks(Crash())
+    with pytest.raises(MemoryError):
+        model.fit(task.X) if task.y is None else model.fit(task.X, task.y)
+    assert path.exists()
+    resumed = clone(task.model).set_params(checkpoint=path)
+    resumed.fit(task.X) if task.y is None else resumed.fit(task.X, task.y)
+    assert_same_bits(resumed, whole)
+    assert resumed.n_iter_ == whole.n_iter_
+    assert not path.exists(), "a checkpoint is removed once its fit is done"
