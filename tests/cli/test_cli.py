@@ -50,6 +50,18 @@ class Failing(RegressorMixin, BaseEstimator):
         raise ValueError("this model never fits.\nsecond line")
 
 
+class Constant(RegressorMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.mean_ = float(np.mean(y))
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+    def certify(self, X, y=None, sample_weight=None):
+        raise NotImplementedError
+
+
 class Doubtful(LinearRegression):
     """A model whose certificate never holds."""
 
@@ -258,6 +270,7 @@ def test_noise_is_not_sold_as_knowledge(tmp_path, monkeypatch):
         (np.linspace(0, 1, 30), "regression"),
         (np.arange(30.0), "regression"),
         (np.array([0.5, 1.5, 2.5] * 10), "regression"),
+        (np.arange(30.0) % 15, "regression"),  # more values than classes usually have
         (np.array([310.0, 450.0, 520.0, 700.0, 700.0]), "regression"),
         (np.array([0.0, 1.0] * 15), "classification"),
         (np.arange(30.0) % 10, "classification"),
@@ -329,9 +342,19 @@ def test_classifiers_join_by_their_tags(monkeypatch):
 def test_a_class_may_be_rarer_than_the_folds():
     label = np.array(["common"] * 30 + ["rare"] * 2, dtype=object)
     table = Table({"x": np.linspace(0, 1, 32), "label": label})
-    (result, _) = compare(Job(table, "label", "classification", 5, 0), {"Nearest": Nearest()}, lambda: None)
+    (result, baseline) = compare(Job(table, "label", "classification", 5, 0), {"Nearest": Nearest()}, lambda: None)
     assert not result.error
     assert np.isfinite(result.scores["log loss"])
+    assert 0.9 < baseline.scores["accuracy"] < 1
+    assert baseline.scores["log loss"] < 0.3  # the frequencies of the classes, not a guess between two
+
+
+def test_best_first_then_failures_then_the_baseline():
+    job = make_job(rents(), "rent", "regression", 3, 0)
+    estimators = {"a failure": Failing(), "b constant": Constant(), "c line": LinearRegression()}
+    results = compare(job, estimators, lambda: None)
+    assert [result.name for result in results] == ["c line", "b constant", "a failure", "baseline: mean"]
+    assert_allclose(results[1].scores["R²"], results[3].scores["R²"])  # the constant is the baseline
 
 
 def test_seed_reaches_what_draws_at_random():

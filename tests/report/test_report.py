@@ -60,7 +60,7 @@ def test_page_is_whole_and_well_formed(tmp_path):
 
 
 def test_nothing_is_loaded_and_nothing_runs():
-    page = report(TableModel(LinearRegression(), "y").fit(table()), table(), title=HOSTILE, notes=[HOSTILE])
+    page = report({HOSTILE: TableModel(LinearRegression(), "y").fit(table())}, table(), title=HOSTILE, notes=[HOSTILE])
     tags = Tags(page)
     assert "script" not in {tag for tag, _ in tags.seen}
     assert HOSTILE in "".join(tags.text)  # shown as text

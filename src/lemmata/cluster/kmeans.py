@@ -72,6 +72,19 @@ def inertia_block(X, weight, centers):
     return float(squared.sum() if weight is None else weight @ squared)
 
 
+def cluster_block(X, weight, centers):
+    """Weight and inertia of each cluster."""
+    labels, squared = lloyd.nearest(X, centers)
+    w = np.ones(len(labels)) if weight is None else weight
+    k = len(centers)
+    return np.bincount(labels, w, minlength=k), np.bincount(labels, w * squared, minlength=k)
+
+
+def size_weighted(counts, inertia):
+    """Sum the inertia of clusters, each times its weight."""
+    return float(counts @ inertia)
+
+
 def transform_block(X, weight, centers):
     """Distance of each row to each center."""
     X = X.toarray() if is_sparse(X) else X
@@ -138,7 +151,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
     ----------
     cluster_centers_ : (n_clusters, n_features)
     labels_ : (n_samples,), nearest center of each row; ties go to the first.
-    inertia_ : Weighted sum of squared distances to the nearest center.
+    inertia_ : Weighted sum of squared distances to the nearest center: what is minimized.
+    size_weighted_inertia_ : Σⱼ nⱼ times the inertia of cluster j, which equals half the sum of squared distances over all pairs
+        within clusters: the objective of some textbooks, given for comparison.
     n_iter_ : Passes of the best run.
     converged_ : Whether it reached its fixed point.
     trace_ : Inertia of the best run after each pass.
@@ -151,9 +166,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
     ([[0.0, 0.0], [9.0, 0.0]], 4.0)
     >>> print(model.certify(X))
     KMeans(n_clusters=2, random_state=0): certificate holds (local)
-      check          value     limit  kind   claim
+      check        value     limit  kind   claim
       fixed point  0.0e+00 ≤ 1e-06  local  every center is the mean of the rows nearest to it
       inertia      0.0e+00 ≤ 1e-06  proof  the sum of squared distances to the nearest center
+      weighted     0.0e+00 ≤ 1e-06  proof  its sum with clusters counted by size
       labels       0.0e+00 ≤ 1e-09  proof  every row has the label of its nearest center
       single move  0.0e+00 ≤ inf    local  giving one row to another center gains no more than this share
       excess       0.0e+00 ≤ inf    proof  no 2 centers have an inertia smaller by more than this share
@@ -166,7 +182,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
         "checkpoint": [str, PathLike, None],
     }
 
@@ -280,6 +296,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         self.inertia_ = inertia if blocks.dtype == np.float64 else blocks.reduce(inertia_block, centers)
         whole = blocks if blocks.complete else self._blocks(X, reset=False, order="C")
         self.labels_ = whole.map(label_block, centers)
+        self.size_weighted_inertia_ = size_weighted(*blocks.reduce(cluster_block, centers))
         if blocks.home != "dask" and len(np.unique(self.labels_)) < self.n_clusters:
             warnings.warn(
                 f"Only {len(np.unique(self.labels_))} of {self.n_clusters} clusters have rows: no more rows are distinct.",
@@ -289,22 +306,26 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
 
     def predict(self, X):
         """Give each row the number of its nearest center."""
-        check_is_fitted(self)
-        blocks = self._blocks(X, reset=False, order="C")
-        return blocks.map(label_block, self.cluster_centers_.astype(float))
+        blocks, centers = self._blocks_and_centers(X)
+        return blocks.map(label_block, centers)
 
     def transform(self, X):
         """Give the distance of each row to each center."""
-        check_is_fitted(self)
-        blocks = self._blocks(X, reset=False, order="C")
-        distances = blocks.map(transform_block, self.cluster_centers_.astype(float))
-        return as_output(distances, blocks.dtype)
+        blocks, centers = self._blocks_and_centers(X)
+        return as_output(blocks.map(transform_block, centers), blocks.dtype)
 
     def score(self, X, y=None, sample_weight=None):
         """Give minus the inertia of rows X."""
+        blocks, centers = self._blocks_and_centers(X, sample_weight)
+        return -blocks.reduce(inertia_block, centers)
+
+    def _blocks_and_centers(self, X, sample_weight=None):
+        """Validate a table and the centers that a compiled kernel is about to index."""
         check_is_fitted(self)
         blocks = self._blocks(X, sample_weight=sample_weight, reset=False, order="C")
-        return -blocks.reduce(inertia_block, self.cluster_centers_.astype(float))
+        if self.cluster_centers_.shape != (self.n_clusters, self.n_features_in_):
+            raise ValueError(f"cluster_centers_ has the shape {self.cluster_centers_.shape}, which is not that of a fit.")
+        return blocks, self.cluster_centers_.astype(float)
 
     @property
     def _n_features_out(self):
@@ -312,14 +333,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove the fixed point, and bound how far the inertia is from the least that any centers have."""
-        check_is_fitted(self)
-        blocks = self._blocks(X, sample_weight=sample_weight, reset=False, order="C")
-        centers = self.cluster_centers_.astype(float)
+        blocks, centers = self._blocks_and_centers(X, sample_weight)
         grid, total, _ = draw_grid(blocks)
         statistics = blocks.reduce(lloyd.lloyd_block, centers, grid)
         counts, sums = grid.counts(statistics), grid.sums(statistics)
         means = np.where(counts[:, None] > 0, grid.origin + sums / np.maximum(counts, TINY)[:, None], centers)
         inertia = blocks.reduce(inertia_block, centers)
+        weighted = size_weighted(*blocks.reduce(cluster_block, centers))
         _, offsets, products = blocks.reduce(scatter_block, grid.origin)
         scatter = products - np.outer(offsets, offsets) / total
         spread = np.sqrt(max(np.trace(scatter) / total, TINY))
@@ -333,6 +353,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         return Certificate(
             Check("fixed point", drift, limit, "local", "every center is the mean of the rows nearest to it"),
             same(self.inertia_, inertia, "inertia", "the sum of squared distances to the nearest center", floor=floor),
+            same(
+                self.size_weighted_inertia_, weighted, "weighted", "its sum with clusters counted by size", floor=floor * total
+            ),
             Check("labels", self._wrong_labels(X), 1e-9, "proof", "every row has the label of its nearest center"),
             Check(
                 "single move",
@@ -357,10 +380,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
 
     def _wrong_labels(self, X):
         """Say how much farther than the nearest center the center of a row's label is, at most (squared, as a share)."""
-        blocks = self._blocks(X, reset=False, order="C")
+        blocks, centers = self._blocks_and_centers(X)
         if blocks.n_rows != len(self.labels_) or np.max(self.labels_) >= self.n_clusters or np.min(self.labels_) < 0:
             return np.inf
-        centers = self.cluster_centers_.astype(float)
         nearest, squared = blocks.map(label_and_distance_block, centers)
         nearest, labels = np.asarray(nearest), np.asarray(self.labels_)
         rows = np.flatnonzero(nearest != labels)

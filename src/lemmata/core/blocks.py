@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from lemmata.core import config
-from lemmata.core.data import Array, as_matrix, is_dask, is_path, is_sparse
+from lemmata.core.data import Array, as_matrix, is_dask, is_path, is_sparse, one_each
 from lemmata.core.threads import run
 
 T = TypeVar("T")
@@ -239,9 +239,7 @@ class ArrayBlocks(Blocks):
         self.n_rows, self.n_columns = self.X.shape
         self.dtype = np.dtype(np.float32 if self.X.dtype == np.float32 else np.float64)
         self.aligned = [None if a is None else np.asarray(a) for a in aligned]
-        for a in self.aligned:
-            if a is not None and len(a) != self.n_rows:
-                raise ValueError(f"Found {self.n_rows} rows and {len(a)} aligned values; there must be one for each row.")
+        one_each(self.X, self.aligned)
         if self.n_rows == 0:
             raise ValueError("Found no rows; at least one is needed.")
         self.asked = block_rows

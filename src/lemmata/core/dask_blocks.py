@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.core.blocks import Block, Blocks, Kernel, Tree, add, joined
-from lemmata.core.data import as_matrix, finite_rows, is_dask, is_sparse
+from lemmata.core.data import as_matrix, finite_rows, is_dask, is_sparse, one_each
 from lemmata.core.threads import serial_blas
 
 
@@ -26,12 +26,13 @@ class DaskBlocks(Blocks):
         self.columns, apart = None, [a for a in aligned if isinstance(a, str)]
         frame = X if hasattr(X, "columns") else None
         if frame is not None:
-            self.columns = [str(c) for c in frame.columns if c not in apart] if columns is None else list(columns)
+            own = {str(c): c for c in frame.columns}  # the names of a frame need not be text
+            self.columns = [c for c in own if c not in apart] if columns is None else list(columns)
             for name in [*self.columns, *apart]:
-                if name not in frame.columns:
-                    raise ValueError(f"There is no column {name!r}; the frame has {', '.join(map(str, frame.columns))}.")
-            X = frame[self.columns]
-            aligned = tuple(frame[a] if isinstance(a, str) else a for a in aligned)
+                if name not in own:
+                    raise ValueError(f"There is no column {name!r}; the frame has {', '.join(own)}.")
+            X = frame[[own[c] for c in self.columns]]
+            aligned = tuple(frame[own[a]] if isinstance(a, str) else a for a in aligned)
         elif apart:
             raise ValueError("A Dask array has no column names: give targets and weights as arrays.")
         if frame is None and X.ndim != 2:
@@ -42,8 +43,8 @@ class DaskBlocks(Blocks):
         if not self.lengths:
             raise ValueError("Found no rows; at least one is needed.")
         self.n_rows, self.n_columns = sum(self.lengths), int(X.shape[1])
-        kinds = {np.dtype(t) for t in (X.dtypes if frame is not None else [X.dtype])}
-        self.dtype = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
+        kinds = {str(t) for t in (X.dtypes if frame is not None else [X.dtype])}
+        self.dtype = np.dtype(np.float32 if kinds == {"float32"} else np.float64)
         self.blocks = self._align(parts, lengths, aligned, allow_nan)
 
     def _align(self, parts: list[Any], lengths: tuple[int, ...], aligned: tuple[Any, ...], allow_nan: bool) -> list[Any]:
@@ -160,7 +161,12 @@ def _block(part: Any, aligned: list[Any], dtype: np.dtype[Any], first_row: int, 
     X, _ = as_matrix(part)
     X = X.astype(dtype, copy=False) if is_sparse(X) else np.asarray(X, dtype=dtype, order="C")
     finite_rows(X, first_row, allow_nan)
-    return (X, *(None if a is None else np.asarray(a) for a in aligned))
+    aligned = [None if a is None else np.asarray(a) for a in aligned]
+    one_each(X, aligned)
+    for a in aligned:
+        if a is not None and a.dtype.kind == "f":
+            finite_rows(a, first_row, False, "y or sample_weight")
+    return (X, *aligned)
 
 
 def _rows_of(block: Block, rows: Any) -> Block:

@@ -96,15 +96,21 @@ def _floats(X: Array) -> Array:
         raise ValueError(f"Expected numbers, got an array of {X.dtype}; encode text and objects as numbers first.") from None
 
 
+def one_each(X: Any, aligned: Sequence[Any]) -> None:
+    """Raise unless every aligned array has one entry for each row of X."""
+    for a in aligned:
+        if a is not None and len(a) != X.shape[0]:
+            raise ValueError(f"Found {X.shape[0]} rows and {len(a)} aligned values; there must be one for each row.")
+
+
 def finite_rows(X: Any, first_row: int, allow_nan: bool, name: str = "X") -> None:
     """Raise for the first row of a block with NaN (unless allowed) or infinity, by its number in the table."""
     values = X.data if is_sparse(X) else X
-    if allow_nan:
-        bad = np.isinf(values)
-    elif np.isfinite(values.sum()):  # the sum of finite numbers can overflow, but a NaN or infinity never hides in it
-        return
-    else:
-        bad = ~np.isfinite(values)
+    if not allow_nan:
+        with np.errstate(over="ignore", invalid="ignore"):  # the sum of finite numbers can overflow
+            if np.isfinite(values.sum()):  # but a NaN or infinity never hides in it
+                return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return
     row = (

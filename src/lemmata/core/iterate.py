@@ -64,28 +64,28 @@ class Checkpoint:
         self.path, self.identity = Path(path), identity
         self._next_write = 0.0
 
-    def read(self) -> tuple[Any, list[float], bool] | None:
-        """Return (state, trace, converged) of the fit that was cut short, or None if there is none."""
+    def read(self) -> tuple[Any, Any, list[float], bool] | None:
+        """Return (state, best state, trace, converged) of the fit that was cut short, or None if there is none."""
         from lemmata.core.persistence import read_state
 
         if not self.path.exists():
             return None
-        identity, state, trace, converged = read_state(self.path)
+        identity, state, best, trace, converged = read_state(self.path)
         for key, value in self.identity.items():
             if identity.get(key) != value:
                 raise ValueError(
                     f"The checkpoint {self.path} belongs to another fit (its {key} differs); delete it or choose another path."
                 )
-        return state, list(trace), converged
+        return state, state if best is None else best, list(trace), converged
 
-    def write(self, state: Any, trace: list[float], *, converged: bool) -> None:
-        """Write the state if enough time has passed since the last writing (or if it is the final one)."""
+    def write(self, state: Any, best: Any, trace: list[float], *, converged: bool) -> None:
+        """Write the state, and the best one if it is another, if enough time has passed (or if it is the final one)."""
         from lemmata.core.persistence import write_state
 
         started = time.monotonic()
         if started < self._next_write and not converged:
             return
-        write_state(self.path, (self.identity, state, np.array(trace), converged))
+        write_state(self.path, (self.identity, state, None if best is state else best, np.array(trace), converged))
         now = time.monotonic()
         self._next_write = now + WRITE_SHARE * (now - started)
 
@@ -134,8 +134,8 @@ def iterate(
     best, best_objective, converged = state, np.inf, False
     reason: Literal["converged", "max_iter", "interrupted", "callback"] = "max_iter"
     if checkpoint is not None and (saved := checkpoint.read()) is not None:
-        state, trace, converged = saved
-        best = state
+        state, best, trace, converged = saved
+        best_objective = min(trace)
     with tqdm(total=max_iter, initial=len(trace), desc=name, disable=not verbose) as bar:
         try:
             while not converged and len(trace) < max_iter:
@@ -153,7 +153,7 @@ def iterate(
                 bar.update()
                 bar.set_postfix_str(f"objective {objective:.8g}", refresh=False)
                 if checkpoint is not None:
-                    checkpoint.write(state, trace, converged=converged)
+                    checkpoint.write(state, best, trace, converged=converged)
                 stops = [callback.end(len(trace) - 1, state) for callback in callbacks]
                 if any(stops) and not converged:
                     reason = "callback"

@@ -17,7 +17,7 @@ import numpy as np
 
 from lemmata.core import config
 from lemmata.core.blocks import Block, Blocks, joined
-from lemmata.core.data import as_matrix, finite_rows, is_path, is_sparse
+from lemmata.core.data import as_matrix, finite_rows, is_path, is_sparse, one_each
 
 T = TypeVar("T")
 AHEAD = 2  # blocks read before they are asked for: enough to hide the disk, small beside the blocks at work
@@ -55,8 +55,8 @@ class StreamBlocks(Blocks):
     def _checked(self, block: Block, first_row: int) -> Block:
         finite_rows(block[0], first_row, self.allow_nan)
         for a in block[1:]:
-            if a is not None:
-                finite_rows(np.asarray(a, dtype=float), first_row, False, "y or sample_weight")
+            if a is not None and a.dtype.kind == "f":
+                finite_rows(a, first_row, False, "y or sample_weight")
         return self._made(block)
 
 
@@ -73,7 +73,8 @@ class ParquetBlocks(StreamBlocks):
             if a is not None and not isinstance(a, str):
                 raise ValueError("With a Parquet file, name the column of the target or the weights instead of giving values.")
         self.aligned = list(aligned)
-        schemas = [parquet.read_schema(file) for file in self.files]
+        footers = [parquet.read_metadata(file) for file in self.files]
+        schemas = [footer.schema.to_arrow_schema() for footer in footers]
         schema, apart = schemas[0], {a for a in aligned if a is not None}
         self.names = list(columns) if columns is not None else [name for name in schema.names if name not in apart]
         self.columns: list[str] | None = self.names
@@ -85,7 +86,7 @@ class ParquetBlocks(StreamBlocks):
         kinds = {str(schema.field(name).type) for name in self.names for schema in schemas}
         self.dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)
         self.n_columns = len(self.names)
-        self.n_rows = sum(parquet.read_metadata(f).num_rows for f in self.files)
+        self.n_rows = sum(footer.num_rows for footer in footers)
         self.asked = block_rows
         self._recut()
 
@@ -123,7 +124,7 @@ class IteratorBlocks(StreamBlocks):
         X = next(self._parts(), (None,))[0]
         if X is None:
             raise ValueError("The iterator gave no block; it must give at least one, each time the function is called.")
-        self.width, self.n_columns, self.dtype, self.columns = X.shape[1], X.shape[1], X.dtype, None
+        self.n_columns, self.dtype, self.columns = X.shape[1], X.dtype, None
         self._rows = [part[0].shape[0] for part in self._open()]
         self.n_rows = sum(self._rows)
 
@@ -136,12 +137,17 @@ class IteratorBlocks(StreamBlocks):
         return recut(self._parts(), self.block_rows) if self.block_rows else self._parts()
 
     def _parts(self) -> Iterator[Block]:
+        width = None
         for part in self.factory():
             X, *aligned = part if isinstance(part, tuple) else (part,)
             if len(aligned) > self.n_aligned:
                 raise ValueError(f"The iterator gives {len(aligned)} arrays beside X, {self.n_aligned} at most are used here.")
             aligned += [None] * (self.n_aligned - len(aligned))
             X, _ = as_matrix(X)
+            width = X.shape[1] if width is None else width
+            if X.shape[1] != width:
+                raise ValueError(f"The iterator gave a block of {width} columns and then one of {X.shape[1]}.")
+            one_each(X, aligned)
             dtype = np.float32 if X.dtype == np.float32 else np.float64
             X = X.astype(dtype, copy=False) if is_sparse(X) else np.asarray(X, dtype=dtype, order="C")
             if X.shape[0]:
@@ -171,26 +177,17 @@ def _slice(block: Block, start: int, stop: int) -> Block:
 
 def read_ahead(source: Iterator[T], depth: int) -> Iterator[T]:
     """Give what `source` gives, read by another thread up to `depth` items ahead."""
-    items: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=depth)
-    stop = threading.Event()
-
-    def put(item: tuple[bool, Any]) -> None:
-        while not stop.is_set():
-            try:
-                items.put(item, timeout=0.1)  # wakes up to see whether anyone still listens
-                return
-            except queue.Full:
-                continue
+    items: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+    room, stop = threading.Semaphore(depth), threading.Event()
 
     def read() -> None:
         try:
-            for item in source:
-                put((True, item))
-                if stop.is_set():
-                    return
-            put((False, None))
+            while room.acquire() and not stop.is_set():
+                items.put((True, next(source)))
+        except StopIteration:
+            items.put((False, None))
         except BaseException as error:  # raised again where the items are used
-            put((False, error))
+            items.put((False, error))
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
@@ -198,6 +195,7 @@ def read_ahead(source: Iterator[T], depth: int) -> Iterator[T]:
         while True:
             more, item = items.get()
             if more:
+                room.release()
                 yield item
                 del item  # otherwise one block more stays in memory
             elif item is None:
@@ -206,6 +204,7 @@ def read_ahead(source: Iterator[T], depth: int) -> Iterator[T]:
                 raise item
     finally:
         stop.set()
+        room.release()
         reader.join()
 
 

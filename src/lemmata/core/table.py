@@ -355,11 +355,11 @@ def sniff(lines: Sequence[str]) -> str:
 def _check_header(header: list[str], name: str) -> None:
     if not any(header):
         raise ValueError(f"{name} is empty: it should begin with a line of column names.")
-    repeated = next((key for key in header if key and header.count(key) > 1), None)
-    if repeated is not None and parse_column(header).dtype.kind != "f":
-        raise ValueError(f"{name} has two columns named {repeated!r}; rename one of them.")
-    if parse_column(header).dtype.kind in "fM" and any(header):
+    if parse_column(header).dtype.kind in "fM":
         raise ValueError(f"{name} has no header: its first line holds only values; put a line with the column names above it.")
+    repeated = next((key for key in header if key and header.count(key) > 1), None)
+    if repeated is not None:
+        raise ValueError(f"{name} has two columns named {repeated!r}; rename one of them.")
 
 
 def _columns(header: list[str], rows: list[list[str]]) -> Iterable[tuple[str, ...]]:

@@ -63,7 +63,7 @@ def optimality(problem, scaled, intercept, excess, alpha=0.0):
     mean_x, mean_y = problem.mean[0] / problem.shift.unit, problem.mean[1]
     off = mean_y - mean_x @ scaled - intercept if problem.intercept else -intercept
     shortfall = problem.weight * (off**2).sum()
-    value = ((C - A @ scaled) ** 2).sum() + (alpha * (scaled / unit) ** 2).sum() + shortfall
+    value = ((C - A @ scaled) ** 2).sum() + np.sum(ls.penalties(alpha, scaled, unit)) + shortfall
     bound = value - shortfall - excess
     checks = [gap(value, bound, (C**2).sum(), "no coefficients lower the objective by more than this share of it")]
     if scaled.any() and np.linalg.norm(C - A @ scaled) > ls.ROUNDING * np.linalg.norm(C):  # else the residual is rounding

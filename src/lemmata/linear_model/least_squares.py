@@ -7,7 +7,7 @@ the small problem min ‖A w − C‖² + α‖w‖² [1]. R comes by one of two
 - the Cholesky factor of ZᵀZ, a sum over blocks: cheap, but it squares the condition number κ of A. It is taken only where
   κ² times the rounding stays below 1e-8; one step of refinement with the true residual then squares the error again;
 - the R of a Householder QR of each block; two R are added by stacking and factoring again: always safe. Where the
-  problem's own condition number κ + κ² ‖r‖/‖Aw‖ exceeds 10⁴, one refinement step follows, with residual and gradient in
+  problem's own condition number κ + κ² ‖r‖/‖y‖ exceeds 10⁴, one refinement step follows, with residual and gradient in
   double-double arithmetic on the raw data: the digits that are left are those of the data [2].
 
 A column, or a direction, whose size is below the rounding of the data does not count as present: the rank drops, and among
@@ -61,7 +61,7 @@ class Shift(NamedTuple):
 
     x: np.ndarray  # (d,)
     y: np.ndarray  # (t,)
-    unit: np.ndarray  # (d,) powers of two: 1 unless the square of a column would leave the range of floating point
+    unit: np.ndarray  # (d,) powers of two: 1 unless a column is very large or very small
 
 
 class Problem(NamedTuple):
@@ -215,7 +215,7 @@ def draw_shift(blocks, intercept):
     if intercept:
         mean_x, mean_y = np.average(X, axis=0, weights=weight), np.average(y, axis=0, weights=weight)
     extent = np.abs(X - mean_x).max(axis=0, initial=0.0)
-    extreme = (extent > 0) & ((extent > 1e30) | (extent < 1e-30))  # fourth powers (products of squares) still fit
+    extreme = (extent > 0) & ((extent > 1e8) | (extent < 1e-8))
     unit = np.where(extreme, 2.0 ** np.floor(np.log2(np.where(extreme, extent, 1.0))), 1.0)
     return Shift(mean_x, mean_y, unit)
 
@@ -285,33 +285,45 @@ def condition(R):
 
 
 class Directions(NamedTuple):
-    """The directions of the columns that count as present: A ≈ U diag(σ) B, with the rows of B spanning the row space."""
+    """The directions of the columns that count as present: A ≈ U diag(σ) V diag(size), column sizes taken out first."""
 
     U: np.ndarray  # (m, rank)
     values: np.ndarray  # (rank,)
-    B: np.ndarray  # (rank, d)
+    V: np.ndarray  # (rank, d)
+    size: np.ndarray  # (d,) zero for a column that is not present
+    unit: np.ndarray  # (d,)
+
+    @property
+    def rank(self):
+        """How many directions there are."""
+        return len(self.values)
+
+    def row_space(self):
+        """Return an orthonormal basis (d, rank) of the row space in the raw units, in which "least norm" is meant."""
+        return np.linalg.qr((self.V * self.size * (self.unit / self.unit.max(initial=0.0))).T)[0]
 
     def half(self):
-        """Return B⁺ diag(1/σ), so that half @ Uᵀ is the pseudo-inverse of A."""
-        Q, T = np.linalg.qr(self.B.T)
-        return Q @ solve_triangular(T, np.diag(1 / self.values), trans=1)
+        """Return H with H Uᵀ the pseudo-inverse of A: the solution of least norm in the raw units."""
+        if self.rank == len(self.size):
+            return self.V.T / self.size[:, None] / self.values
+        relative = self.unit / self.unit.max(initial=0.0)
+        Q, T = np.linalg.qr((self.V * self.size * relative).T)
+        return Q @ solve_triangular(T, np.diag(1 / self.values), trans=1) * relative[:, None]
 
 
-def directions(A, raw):
-    """Find the rank of A and the directions present, columns scaled to unit length.
+def directions(problem, A):
+    """Find the rank of the centered columns A, and the directions present.
 
-    Parameters
-    ----------
-    raw : Lengths of the columns before centering: their rounding is what a direction must exceed.
+    What counts as present must exceed the rounding of the data themselves, means included.
     """
-    size = np.sqrt((A**2).sum(axis=0))
+    raw, size = raw_lengths(problem), np.sqrt((A**2).sum(axis=0))
     present = size > ROUNDING * raw
     loss = (raw[present] / size[present]).max(initial=1.0)
     U, values, Vt = np.linalg.svd(A[:, present] / size[present], full_matrices=False)
     keep = values > ROUNDING * loss * np.sqrt(len(size)) * values[:1].max(initial=0.0)
-    B = np.zeros((keep.sum(), A.shape[1]))
-    B[:, present] = Vt[keep] * size[present]
-    return Directions(U[:, keep], values[keep], B)
+    V = np.zeros((keep.sum(), A.shape[1]))
+    V[:, present] = Vt[keep]
+    return Directions(U[:, keep], values[keep], V, np.where(present, size, 0.0), problem.shift.unit)
 
 
 def raw_lengths(problem):
@@ -338,11 +350,11 @@ def solve(problem, alpha=0.0):
         half = solve_triangular(A[:d] / size, np.eye(d)) / size[:, None]
         rss = (C[d:] ** 2).sum(axis=0)
     else:
-        found = directions(A, raw)
+        found = directions(problem, A)
         half, projected = found.half(), found.U.T @ C
         scaled = half @ projected
         rss = ((C - found.U @ projected) ** 2).sum(axis=0)
-        kappa = found.values[0] / found.values[-1] if len(found.values) else 1.0
+        kappa = found.values[0] / found.values[-1] if found.rank else 1.0
     intercept = np.zeros(C.shape[1])
     if problem.intercept:
         mean_x, mean_y = problem.mean
@@ -358,13 +370,14 @@ def refine(blocks, problem, solution, alpha=0.0):
         offset = (problem.mean[0] - problem.shift.x) / unit
         return _corrected(problem, solution, total, g - np.outer(offset, total), rss, alpha)
     A, C = problem.centered
-    fitted, kappa = np.linalg.norm(A @ solution.scaled, axis=0), solution.condition
-    hard = (kappa * fitted + kappa**2 * np.sqrt(solution.rss) > HARD * fitted).any()
-    if alpha > 0 or not hard or solution.rank < A.shape[1]:
+    total, kappa = np.linalg.norm(C, axis=0), solution.condition
+    hard = np.flatnonzero(kappa * total + kappa**2 * np.sqrt(solution.rss) > HARD * total)
+    if alpha > 0 or solution.rank < A.shape[1]:
         return solution
-    parts = [_exactly_corrected(blocks, problem, solution, t) for t in range(C.shape[1])]
-    scaled, intercept, rss = (np.concatenate([part[i] for part in parts], axis=-1) for i in range(3))
-    return solution._replace(scaled=scaled, intercept=intercept, rss=rss)
+    for t in hard:
+        one = _exactly_corrected(blocks, problem, solution, t)
+        solution.scaled[:, t], solution.intercept[t], solution.rss[t] = one.scaled[:, 0], one.intercept[0], one.rss[0]
+    return solution
 
 
 def _exactly_corrected(blocks, problem, solution, t):
@@ -386,10 +399,15 @@ def _target_block(X, y, weight, coef, intercept, t):
     return exact_gradient_block(X, columns(y)[:, t : t + 1], weight, coef, intercept)
 
 
+def penalties(alpha, scaled, unit):
+    """Return α‖w‖² of each target, for coefficients in the units of a problem."""
+    return (alpha * (scaled / unit) ** 2).sum(axis=0) if np.any(alpha) else 0.0
+
+
 def _corrected(problem, solution, total, g, rss, alpha):
     """Take one Newton step, from the total of the residuals and their products g with the centered columns."""
     unit = problem.shift.unit[:, None]
-    penalty = (alpha * (solution.scaled / unit) ** 2).sum(axis=0)
+    penalty = penalties(alpha, solution.scaled, unit)
     g = g - alpha * (solution.scaled / unit) / unit
     step = solution.half @ (solution.half.T @ g)
     intercept = solution.intercept

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, same
+from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, length, same
 from lemmata.core.estimator import Regressor
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model import least_squares as ls
@@ -86,7 +86,7 @@ class LinearRegression(LinearPredictor, Regressor):
         coef, intercept = self._parameters(problem)
         A, C = problem.centered
         with serial_blas():
-            found = ls.directions(A, ls.raw_lengths(problem))
+            found = ls.directions(problem, A)
             half, residual = found.half(), C - A @ coef
         inside = (found.U.T @ residual) ** 2
         rss = np.maximum((residual**2).sum(axis=0) - inside.sum(axis=0), 0.0)
@@ -100,10 +100,10 @@ class LinearRegression(LinearPredictor, Regressor):
             same(np.atleast_2d(self.standard_errors_) / spread, errors / spread, "standard errors", "σ² (AᵀA)⁺", floor=noise),
             same(np.atleast_1d(self.intercept_standard_error_), own, "intercept error", "its variance", floor=noise),
         ]
-        rank = found.U.shape[1]
-        checks.append(Check("rank", float(abs(self.rank_ - rank)), 0.0, "proof", f"the columns span {rank} directions"))
-        if rank < A.shape[1]:
-            inside = found.B.T @ np.linalg.lstsq(found.B.T, coef, rcond=None)[0]
-            value = float(np.linalg.norm(coef - inside) / max(np.linalg.norm(coef), TINY))
+        claim = f"the columns span {found.rank} directions"
+        checks.append(Check("rank", float(abs(self.rank_ - found.rank)), 0.0, "proof", claim))
+        if found.rank < A.shape[1]:
+            raw, basis = np.atleast_2d(self.coef_).astype(float).T, found.row_space()
+            value = length(raw - basis @ (basis.T @ raw)) / max(length(raw), TINY)
             checks.append(Check("row space", value, SAME_LIMIT, "proof", "no other solution is shorter"))
         return Certificate(*checks, subject=repr(self))

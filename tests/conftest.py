@@ -1,0 +1,25 @@
+"""Settings of every test run: a cache of compiled kernels that no change of a source can make stale.
+
+numba notices a change of a kernel's own file, not of a file from which the kernel calls another (numba#1833). So the cache
+has a folder for each state of all sources; the environment must name it before numba is imported, here and in subprocesses.
+"""
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from helpers import digest
+
+ROOT = Path(__file__).resolve().parents[1]
+CACHES = ROOT / ".pytest_cache" / "numba"
+WEEK = 7 * 24 * 3600
+
+if "numba" in sys.modules:
+    raise RuntimeError("numba was imported before tests/conftest.py could name its cache; which plugin does that?")
+os.environ["NUMBA_CACHE_DIR"] = str(CACHES / digest(ROOT / "src"))
+for old in CACHES.glob("*"):
+    if time.time() - old.stat().st_mtime > WEEK:  # old enough that no run of another state of the sources is at it
+        shutil.rmtree(old, ignore_errors=True)
+os.makedirs(os.environ["NUMBA_CACHE_DIR"], exist_ok=True)
