@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import lemmata
 from cluster import naive
 from lemmata.cluster import KMeans, kmeans_plusplus
-from lemmata.cluster.relaxation import semidefinite_bound
+from lemmata.cluster.bounds import semidefinite_bound
 
 
 def blobs(n=300, d=3, k=4, seed=0, spread=6.0):
@@ -115,6 +115,8 @@ def test_well_separated_clusters_are_proved_optimal():
     certificate = KMeans(3, random_state=0).fit(X).certify(X)
     assert certificate["excess"].value < 1e-6
     assert certificate.holds
+    assert certificate.kind == "proof"
+    assert KMeans(3, random_state=0).fit(blobs(90, 2, 3, spread=0.5)).certify(blobs(90, 2, 3, spread=0.5)).kind == "local"
 
 
 @pytest.mark.parametrize(("d", "k"), [(2, 8), (10, 20), (64, 30)])

@@ -161,19 +161,17 @@ def test_recut_keeps_rows_and_makes_equal_blocks(lengths, rows):
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_estimators_give_the_bits_of_the_array(tmp_path, table, arrow, n_threads):
-    X, y, _ = table
-    X = np.sign(X) * np.log1p(np.abs(X))  # rough sums, but no column that drowns the others
-    source = one_file(arrow.set_column(0, "a", pa.array(X[:, 0])).set_column(2, "b", pa.array(X[:, 1])), tmp_path)
-    rows = pq.read_table(source).select(["a", "b"]).to_pandas().to_numpy()
+def test_estimators_give_the_bits_of_the_array(tmp_path, table, n_threads):
+    X, y, weight = np.cbrt(table[0]), np.cbrt(table[1]), table[2]  # rough sums, but no row that drowns the others
+    columns = {name: X[:, j] for j, name in enumerate(NAMES)} | {"w": weight}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet", row_group_size=77)
+    pq.write_table(pa.table(columns | {"y": y}), tmp_path / "xy.parquet", row_group_size=77)
     with lemmata.config(n_threads=n_threads, block_rows=CUT):
-        pq.write_table(pq.read_table(source).select(["a", "b", "y", "w"]), source)
-        for model in (LinearRegression(), Ridge(2.0)):
-            stored, memory = model.fit(source, "y", "w"), type(model)(**model.get_params()).fit(rows, y, table[2])
+        for make in (LinearRegression, Ridge):
+            stored, memory = make().fit(tmp_path / "xy.parquet", "y", "w"), make().fit(X, y, weight)
             assert bits((stored.coef_, stored.intercept_)) == bits((memory.coef_, memory.intercept_))
-        pq.write_table(pq.read_table(source).select(["a", "b", "w"]), source)
-        stored = KMeans(4, random_state=0).fit(source, sample_weight="w")
-        memory = KMeans(4, random_state=0).fit(rows, sample_weight=table[2])
+        stored = KMeans(4, random_state=0).fit(tmp_path / "x.parquet", sample_weight="w")
+        memory = KMeans(4, random_state=0).fit(X, sample_weight=weight)
         for name in ("cluster_centers_", "labels_", "inertia_", "trace_"):
             assert bits(getattr(stored, name)) == bits(getattr(memory, name))
 

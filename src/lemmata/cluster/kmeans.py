@@ -4,12 +4,10 @@ Choose centers C = (c₁, …, c_k) to minimize the inertia J(C) = Σᵢ sᵢ mi
 center, then moves each center to the mean of its rows; with nⱼ rows of mean mⱼ the move alone lowers J by Σⱼ nⱼ ‖mⱼ − cⱼ‖²,
 so the passes end at a fixed point [1]. `lloyd` has the pass, `seeding` the start. A center without rows goes to the row that
 is farthest from its own.
-Certificate: the fixed point; the best gain of moving a single row, which Lloyd cannot see [2]; and a bound: with S the
-scatter about the mean, k means explain at most k − 1 of its directions, so any k centers have J ≥ tr S − (the k − 1 largest
-eigenvalues of S) [3]; for few rows, the sharper bound of the semidefinite relaxation, from a dual point made of the labels [4].
+Certificate: the fixed point; the best gain of moving a single row, which Lloyd cannot see [2]; and how far at most the
+inertia is from the least possible, by the bounds of `bounds`: where that closes, the optimum is proved to be global.
 
-[1] Lloyd, IEEE Trans. Inf. Theory 28 (1982). [2] Telgarsky & Vattani, AISTATS (2010). [3] Ding & He, ICML (2004).
-[4] Peng & Wei, SIAM J. Optim. 18 (2007); Iguchi et al., Math. Program. 165 (2017).
+[1] Lloyd, IEEE Trans. Inf. Theory 28 (1982). [2] Telgarsky & Vattani, AISTATS (2010).
 """
 
 import warnings
@@ -23,10 +21,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.cluster import lloyd
-from lemmata.cluster.relaxation import semidefinite_bound
+from lemmata.cluster.bounds import scatter_about_the_mean, semidefinite_bound, spectral_bound
 from lemmata.cluster.seeding import draw_centers
-from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, same
-from lemmata.core.data import is_sparse, is_stored
+from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Certificate, Check, same
+from lemmata.core.data import is_sparse
 from lemmata.core.estimator import Clusterer, Iterative, as_output
 from lemmata.core.random import generator, spawn
 from lemmata.core.threads import serial_blas
@@ -66,23 +64,12 @@ def label_and_distance_block(X, weight, centers):
     return lloyd.nearest(X, centers)
 
 
-def inertia_block(X, weight, centers):
-    """Weighted sum of squared distances to the nearest center."""
-    squared = lloyd.nearest(X, centers)[1]
-    return float(squared.sum() if weight is None else weight @ squared)
-
-
 def cluster_block(X, weight, centers):
     """Weight and inertia of each cluster."""
     labels, squared = lloyd.nearest(X, centers)
     w = np.ones(len(labels)) if weight is None else weight
     k = len(centers)
     return np.bincount(labels, w, minlength=k), np.bincount(labels, w * squared, minlength=k)
-
-
-def size_weighted(counts, inertia):
-    """Sum the inertia of clusters, each times its weight."""
-    return float(counts @ inertia)
 
 
 def transform_block(X, weight, centers):
@@ -94,7 +81,7 @@ def transform_block(X, weight, centers):
     return out
 
 
-def moves_block(X, weight, centers, means, counts):
+def gain_block(X, weight, centers, means, counts):
     """Largest decrease of the inertia by giving a single row to another center, both means following (Hartigan)."""
     labels, _ = lloyd.nearest(X, centers)
     to = transform_block(X, weight, means) ** 2
@@ -105,13 +92,6 @@ def moves_block(X, weight, centers, means, counts):
     joining = to * (w[:, None] * counts / (counts + w[:, None]))
     joining[each, labels] = np.inf
     return lloyd.Largest(float((leaving - joining.min(axis=1)).max()))
-
-
-def scatter_block(X, weight, origin):
-    """Sum of weights, of offsets from the origin, and of their products."""
-    A = (X.toarray() if is_sparse(X) else X) - origin
-    B = A if weight is None else weight[:, None] * A
-    return float(len(A) if weight is None else weight.sum()), B.sum(axis=0), B.T @ A
 
 
 def draw_grid(blocks):
@@ -165,13 +145,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
     >>> sorted(model.cluster_centers_.tolist()), model.inertia_
     ([[0.0, 0.0], [9.0, 0.0]], 4.0)
     >>> print(model.certify(X))
-    KMeans(n_clusters=2, random_state=0): certificate holds (local)
+    KMeans(n_clusters=2, random_state=0): certificate holds (proof)
       check        value     limit  kind   claim
-      fixed point  0.0e+00 ≤ 1e-06  local  every center is the mean of the rows nearest to it
-      inertia      0.0e+00 ≤ 1e-06  proof  the sum of squared distances to the nearest center
-      weighted     0.0e+00 ≤ 1e-06  proof  its sum with clusters counted by size
+      fixed point  0.0e+00 ≤ 1e-06  proof  every center is the mean of the rows nearest to it
+      inertia      0.0e+00 ≤ 1e-06  proof  sum of squared distances to the nearest center
+      weighted     0.0e+00 ≤ 1e-06  proof  the same, clusters times their size
       labels       0.0e+00 ≤ 1e-09  proof  every row has the label of its nearest center
-      single move  0.0e+00 ≤ inf    local  giving one row to another center gains no more than this share
+      single move  0.0e+00 ≤ inf    proof  giving one row to another center gains no more
       excess       0.0e+00 ≤ inf    proof  no 2 centers have an inertia smaller by more than this share
     """
 
@@ -226,12 +206,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         with serial_blas(), self._fitting(blocks, n_runs) as fitting:
             for rng in spawn(generator(self.random_state), n_runs):
                 run = self._run(blocks, grid, scatter, self._start(blocks, rng), tol, fitting)
-                inertia = blocks.reduce(inertia_block, run.state)
+                inertia = blocks.reduce(cluster_block, run.state)[1].sum()
                 if best is None or inertia < best[0]:
                     best = inertia, run
                 if run.reason in ("interrupted", "callback"):
                     break
-            self._keep(X, blocks, *best)
+            self._keep(X, blocks, best[1])
         return self
 
     def _n_runs(self):
@@ -275,8 +255,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
                 statistics, memory = blocks.sweep(lloyd.sweep, memory, centers, reach(centers), grid)
             else:
                 statistics = blocks.reduce(lloyd.lloyd_block, centers, grid)
-            counts, sums = grid.counts(statistics), grid.sums(statistics)
-            means = np.where(counts[:, None] > 0, grid.origin + sums / np.maximum(counts, TINY)[:, None], centers)
+            means, counts = move(centers, statistics, grid)
             explained = counts @ ((means - grid.origin) ** 2).sum(axis=1)
             if not counts.all():
                 means = relocate(blocks, centers, means, counts)
@@ -288,15 +267,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         rounding = 1e-12 * scatter  # the objective is the difference of two sums of this size
         return fitting.iterate(step, centers, tol=tol, monotone="down", rounding=rounding, name="k-means", fitted=fitted)
 
-    def _keep(self, X, blocks, inertia, run):
+    def _keep(self, X, blocks, run):
         self.cluster_centers_ = as_output(run.state, blocks.dtype)
         self.n_iter_, self.converged_ = run.n_iter, run.converged
         self.trace_ = run.trace
         centers = self.cluster_centers_.astype(float)
-        self.inertia_ = inertia if blocks.dtype == np.float64 else blocks.reduce(inertia_block, centers)
+        counts, inertia = blocks.reduce(cluster_block, centers)
+        self.inertia_, self.size_weighted_inertia_ = float(inertia.sum()), float(counts @ inertia)
         whole = blocks if blocks.complete else self._blocks(X, reset=False, order="C")
         self.labels_ = whole.map(label_block, centers)
-        self.size_weighted_inertia_ = size_weighted(*blocks.reduce(cluster_block, centers))
         if blocks.home != "dask" and len(np.unique(self.labels_)) < self.n_clusters:
             warnings.warn(
                 f"Only {len(np.unique(self.labels_))} of {self.n_clusters} clusters have rows: no more rows are distinct.",
@@ -317,7 +296,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
     def score(self, X, y=None, sample_weight=None):
         """Give minus the inertia of rows X."""
         blocks, centers = self._blocks_and_centers(X, sample_weight)
-        return -blocks.reduce(inertia_block, centers)
+        return -float(blocks.reduce(cluster_block, centers)[1].sum())
 
     def _blocks_and_centers(self, X, sample_weight=None):
         """Validate a table and the centers that a compiled kernel is about to index."""
@@ -335,47 +314,35 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         """Prove the fixed point, and bound how far the inertia is from the least that any centers have."""
         blocks, centers = self._blocks_and_centers(X, sample_weight)
         grid, total, _ = draw_grid(blocks)
-        statistics = blocks.reduce(lloyd.lloyd_block, centers, grid)
-        counts, sums = grid.counts(statistics), grid.sums(statistics)
-        means = np.where(counts[:, None] > 0, grid.origin + sums / np.maximum(counts, TINY)[:, None], centers)
-        inertia = blocks.reduce(inertia_block, centers)
-        weighted = size_weighted(*blocks.reduce(cluster_block, centers))
-        _, offsets, products = blocks.reduce(scatter_block, grid.origin)
-        scatter = products - np.outer(offsets, offsets) / total
-        spread = np.sqrt(max(np.trace(scatter) / total, TINY))
+        counts, inertia = blocks.reduce(cluster_block, centers)
+        means = move(centers, blocks.reduce(lloyd.lloyd_block, centers, grid), grid)[0]
+        scatter = scatter_about_the_mean(blocks, grid.origin)
+        spread, floor = np.sqrt(max(np.trace(scatter) / total, TINY)), np.finfo(float).eps * float(np.trace(scatter))
         drift = float(np.sqrt(((centers - means) ** 2).sum(axis=1)).max() / spread)
-        rounding = 4 * np.finfo(self.cluster_centers_.dtype).eps * np.abs(centers).max() / spread
-        limit = max(SAME_LIMIT, float(rounding))
-        move = blocks.reduce(moves_block, centers, means, counts).value if len(centers) > 1 else 0.0
-        floor = np.finfo(float).eps * float(np.trace(scatter))
-        bound = self._bound(X, blocks, sample_weight, scatter)
-        share = f"no {len(centers)} centers have an inertia smaller by more than this share"
+        rounding = 4 * np.finfo(self.cluster_centers_.dtype).eps * float(np.abs(centers).max() / spread)
+        gain = blocks.reduce(gain_block, centers, means, counts).value if len(centers) > 1 else 0.0
+        scale = max(float(inertia.sum()), floor, TINY)
+        excess = max(float(inertia.sum()) - self._bound(blocks, centers, scatter), 0.0) / scale
+        kind = "proof" if excess <= GAP_LIMIT else "local"  # where the bound is met, the fixed point is the best of all
+        k, weighted = len(centers), float(counts @ inertia)
         return Certificate(
-            Check("fixed point", drift, limit, "local", "every center is the mean of the rows nearest to it"),
-            same(self.inertia_, inertia, "inertia", "the sum of squared distances to the nearest center", floor=floor),
-            same(
-                self.size_weighted_inertia_, weighted, "weighted", "its sum with clusters counted by size", floor=floor * total
-            ),
+            Check("fixed point", drift, max(SAME_LIMIT, rounding), kind, "every center is the mean of the rows nearest to it"),
+            same(self.inertia_, inertia.sum(), "inertia", "sum of squared distances to the nearest center", floor=floor),
+            same(self.size_weighted_inertia_, weighted, "weighted", "the same, clusters times their size", floor=floor * total),
             Check("labels", self._wrong_labels(X), 1e-9, "proof", "every row has the label of its nearest center"),
-            Check(
-                "single move",
-                max(move, 0.0) / max(inertia, floor, TINY),
-                np.inf,
-                "local",
-                "giving one row to another center gains no more than this share",
-            ),
-            Check("excess", max(inertia - bound, 0.0) / max(inertia, floor, TINY), np.inf, "proof", share),
+            Check("single move", max(gain, 0.0) / scale, np.inf, kind, "giving one row to another center gains no more"),
+            Check("excess", excess, np.inf, "proof", f"no {k} centers have an inertia smaller by more than this share"),
             subject=repr(self),
         )
 
-    def _bound(self, X, blocks, sample_weight, scatter):
+    def _bound(self, blocks, centers, scatter):
         """Bound the inertia of any k centers from below."""
-        values = np.linalg.eigvalsh(scatter)
-        bound = float(values[: max(0, len(values) - self.n_clusters + 1)].sum())
-        if blocks.n_rows <= RELAXED and sample_weight is None and not is_stored(X):
-            rows, _ = blocks.take(np.arange(blocks.n_rows))
-            rows = (rows.toarray() if is_sparse(rows) else rows).astype(float)
-            bound = max(bound, semidefinite_bound(rows, self.predict(X), self.n_clusters))
+        bound = spectral_bound(scatter, len(centers))
+        if blocks.home == "memory" and blocks.n_rows <= RELAXED:
+            rows, weight = blocks.take(np.arange(blocks.n_rows))
+            if weight is None:
+                rows = (rows.toarray() if is_sparse(rows) else rows).astype(float)
+                bound = max(bound, semidefinite_bound(rows, lloyd.nearest(rows, centers)[0], len(centers)))
         return bound
 
     def _wrong_labels(self, X):
@@ -390,6 +357,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
             return 0.0
         far = np.asarray(blocks.map(transform_block, centers))[rows, labels[rows]] ** 2
         return float(((far - np.asarray(squared)[rows]) / np.maximum(far, TINY)).max())
+
+
+def move(centers, statistics, grid):
+    """Move each center to the mean of its rows (if it has any); return the means and the weights of the rows."""
+    counts, sums = grid.counts(statistics), grid.sums(statistics)
+    means = grid.origin + sums / np.maximum(counts, TINY)[:, None]
+    return np.where(counts[:, None] > 0, means, centers), counts
 
 
 def relocate(blocks, centers, means, counts):

@@ -1,16 +1,39 @@
-"""A lower bound of the inertia of any k clusters of n rows, from the semidefinite relaxation of k-means.
+"""Lower bounds of the inertia of any k clusters.
 
-With D the squared distances, the inertia of a partition is ½⟨D, P⟩, where P sums 11ᵀ/n_t over the clusters: P1 = 1, tr P = k,
-P ≥ 0, and P is a projection. So for any a ∈ Rⁿ and B ≥ 0, with T = ½D − ½(a1ᵀ + 1aᵀ) − B, every partition has an inertia of
-at least 1ᵀa + 1ᵀT1/n + (the sum of the k − 1 smallest eigenvalues of T on the complement of 1) [1]. Labels suggest (a, B):
-the gap then closes to rounding where clusters are well apart [2].
+Spectral: with S the scatter about the mean, k means explain at most k − 1 of its directions, so the inertia is at least tr S
+minus the k − 1 largest eigenvalues of S [1]. One pass over the rows.
+Semidefinite: with D the squared distances of n rows, the inertia of a partition is ½⟨D, P⟩, where P sums 11ᵀ/n_t over the
+clusters: P1 = 1, tr P = k, P ≥ 0, and P is a projection. So for any a ∈ Rⁿ and B ≥ 0, with T = ½D − ½(a1ᵀ + 1aᵀ) − B, the
+inertia is at least 1ᵀa + 1ᵀT1/n + (the sum of the k − 1 smallest eigenvalues of T on the complement of 1) [2]. Labels suggest
+(a, B): the gap then closes to rounding where clusters are well apart [3]. It costs n² memory and n³ work.
 
-[1] Peng & Wei, SIAM J. Optim. 18 (2007), with Ky Fan's theorem. [2] Iguchi et al., Math. Program. 165 (2017).
+[1] Ding & He, ICML (2004). [2] Peng & Wei, SIAM J. Optim. 18 (2007), with Ky Fan's theorem.
+[3] Iguchi, Mixon, Peterson & Villar, Math. Program. 165 (2017).
 """
 
 from itertools import combinations
 
 import numpy as np
+
+from lemmata.core.data import is_sparse
+
+
+def scatter_block(X, weight, origin):
+    """Sum of weights, of offsets from the origin, and of their products."""
+    A = (X.toarray() if is_sparse(X) else X) - origin
+    B = A if weight is None else weight[:, None] * A
+    return float(len(A) if weight is None else weight.sum()), B.sum(axis=0), B.T @ A
+
+
+def scatter_about_the_mean(blocks, origin):
+    """Return the matrix of scatter about the mean; an origin near it avoids cancellation."""
+    total, offsets, products = blocks.reduce(scatter_block, origin)
+    return products - np.outer(offsets, offsets) / total
+
+
+def spectral_bound(scatter, k):
+    """Bound the inertia of any k clusters from below by the eigenvalues of the scatter."""
+    return float(np.linalg.eigvalsh(scatter)[: max(0, len(scatter) - k + 1)].sum())
 
 
 def semidefinite_bound(X, labels, k):
