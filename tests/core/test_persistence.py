@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import lemmata
-from lemmata.core import persistence
+from lemmata.core import container, persistence
 from lemmata.core.certificate import Check
 from lemmata.core.persistence import ModelFileError, atomic_write, load, read_state, save, write_state
 from lemmata.core.table_model import TableModel
@@ -370,7 +370,7 @@ def damage(data, rng):
         case 6:
             changed[a : b + 1] = bytes(b + 1 - a)
         case 7:
-            return rng.bytes(len(data)) if rng.random() < 0.5 else persistence.MAGIC + noise
+            return rng.bytes(len(data)) if rng.random() < 0.5 else container.MAGIC + noise
         case 8:
             changed[:] = data[a:] + data[:a]
     return bytes(changed)
@@ -403,9 +403,9 @@ def test_damage_is_seen_before_the_payload_is_parsed(tmp_path, files, monkeypatc
     def never(*args, **kwargs):
         raise AssertionError("parsed")
 
-    monkeypatch.setattr(persistence, "_unpack", never)
+    monkeypatch.setattr(persistence, "unpack", never)
     monkeypatch.setattr(persistence, "_decode", never)
-    monkeypatch.setattr(persistence.json, "loads", never)
+    monkeypatch.setattr(container.json, "loads", never)
     for reader, data in files:
         (tmp_path / "damaged").write_bytes(data[:-1])
         with pytest.raises(ModelFileError, match="is damaged"):
@@ -451,7 +451,7 @@ def little_memory(limit):
 
 def sealed(head, payload):
     body = struct.pack(">I", len(head)) + head + payload
-    return persistence.MAGIC + sha256(body).digest() + body
+    return container.MAGIC + sha256(body).digest() + body
 
 
 def opened(data):
@@ -625,7 +625,7 @@ def code_runners(command, marker):
         yield f"lemmata {name}", node("ObjectNode", f"{MODULE.__name__}.{name}", content=mapping({}))
         yield f"lemmata type {name}", node("TypeNode", f"{MODULE.__name__}.{name}")
     yield "lemmata tuple", node("TupleNode", f"{MODULE.__name__}.Model", content=[text(1)])
-    yield "lemmata import", node("ObjectNode", "lemmata.core.persistence.ZipFile", content=mapping({}))
+    yield "lemmata import", node("ObjectNode", "lemmata.core.audit.ZipFile", content=mapping({}))
     yield "lemmata main", node("ObjectNode", "lemmata.__main__.Model")
     yield "lemmata look-alike", node("ObjectNode", "lemmatas.Model")
     yield "no module", node("ObjectNode", ".Model")
@@ -972,7 +972,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     save(Model(1.0), tmp_path / "m")
     before = (tmp_path / "m").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(persistence.os, call, fail)
+        patch.setattr(container.os, call, fail)
         for write in (lambda: save(Model(2.0), tmp_path / "m"), lambda: atomic_write(tmp_path / "m", b"new")):
             with pytest.raises(error, match="stopped"):
                 write()
@@ -988,7 +988,7 @@ def test_a_write_that_stops_halfway_leaves_the_old_file(tmp_path, monkeypatch):
             raise OSError("no space left on device")
 
     atomic_write(tmp_path / "m", b"old")
-    monkeypatch.setattr(persistence, "open", lambda path, mode: Half(path, "x"), raising=False)
+    monkeypatch.setattr(container, "open", lambda path, mode: Half(path, "x"), raising=False)
     with pytest.raises(OSError, match="no space"):
         atomic_write(tmp_path / "m", b"new content")
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
@@ -1008,9 +1008,9 @@ def test_content_and_then_its_folder_are_synced(tmp_path, monkeypatch):
     calls = []
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(
-        persistence.os, "fsync", lambda handle: (calls.append(Path(f"/proc/self/fd/{handle}").resolve()), fsync(handle))
+        container.os, "fsync", lambda handle: (calls.append(Path(f"/proc/self/fd/{handle}").resolve()), fsync(handle))
     )
-    monkeypatch.setattr(persistence.os, "replace", lambda a, b: (calls.append("replace"), replace(a, b)))
+    monkeypatch.setattr(container.os, "replace", lambda a, b: (calls.append("replace"), replace(a, b)))
     atomic_write(tmp_path / "m", b"new")
     assert calls[0].parent == tmp_path.resolve()
     assert calls[1:] == ["replace", tmp_path.resolve()]
@@ -1035,7 +1035,7 @@ def _umask():
 
 def test_a_failed_folder_sync_is_no_failure(tmp_path, monkeypatch):
     real = os.open
-    monkeypatch.setattr(persistence.os, "open", lambda path, flags: fail() if Path(path).is_dir() else real(path, flags))
+    monkeypatch.setattr(container.os, "open", lambda path, flags: fail() if Path(path).is_dir() else real(path, flags))
     atomic_write(tmp_path / "m", b"new")
     assert (tmp_path / "m").read_bytes() == b"new"
 

@@ -122,10 +122,10 @@ def gather(X, rows, origin, scale, out):
     """Copy rows, centered and scaled, in float32; return their squared lengths."""
     squares = np.empty(len(rows))
     for r in range(len(rows)):
-        i, s = rows[r], 0.0
-        for f in range(X.shape[1]):
-            t = (np.float64(X[i, f]) - origin[f]) * scale
-            out[r, f] = t
+        x, copy, s = X[rows[r]], out[r], np.float32(0.0)
+        for f in range(len(x)):
+            t = np.float32((np.float64(x[f]) - origin[f]) * scale)
+            copy[f] = t
             s += t * t
         squares[r] = s
     return squares
@@ -167,8 +167,8 @@ def two_best(scores, norms, best, second, nearest):
 def choose(scores, norms, squares, largest, length, X, rows, centers, grown, shrunk, labels, upper, lower):
     """Give rows to their nearest centers from float32 scores (n_centers, n_rows), exactly.
 
-    A score misses its true value by at most `error`; where the two best are closer than twice that, all centers are
-    compared by their exact distances.
+    A score plus the squared length of its row misses the squared distance by at most `error`; where the two best are closer
+    than twice that, all centers are compared by their exact distances.
     """
     m, d = len(rows), X.shape[1]
     best, second = np.empty(m, dtype=np.float32), np.empty(m, dtype=np.float32)
@@ -176,7 +176,7 @@ def choose(scores, norms, squares, largest, length, X, rows, centers, grown, shr
     two_best(scores, norms, best, second, nearest)
     near, far, margin = np.empty(m), np.empty(m), np.empty(m)
     for r in range(m):
-        error = UNIT32 * (2.5 * (d + 4) * np.sqrt(squares[r]) * largest + 3.0 * largest * largest)
+        error = UNIT32 * (d + 4) * (2.5 * np.sqrt(squares[r]) * largest + 1.5 * squares[r] + 3.0 * largest * largest)
         low, next_low = np.float64(best[r]), np.float64(second[r])
         margin[r] = next_low - low - 2.0 * error
         near[r] = np.sqrt(max(low + squares[r] + error, 0.0)) * (length * (1.0 + SLACK))

@@ -11,6 +11,11 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import numba
+from numba.core.registry import cpu_target
+
+# numba imports most of itself at the first call of a compiled function; let that be part of importing instead.
+cpu_target.typing_context.refresh()
+cpu_target.target_context.refresh()
 
 P = ParamSpec("P")
 R = TypeVar("R")
