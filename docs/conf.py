@@ -130,9 +130,8 @@ def _escaped(text):
 
 def run_pages(app):
     """Run what the pages show; a page that is wrong is a warning, and `make docs` takes no warnings."""
-    from sphinx.util import logging
-
     from check_pages import failures, pages
+    from sphinx.util import logging
 
     for report in failures(pages()):
         logging.getLogger(__name__).warning("A page does not show what is so:\n%s", report)

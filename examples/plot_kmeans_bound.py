@@ -43,14 +43,18 @@ print(f"proved optimal at {proved.sum()} of {len(distances)} distances; largest 
 # proved to have found the optimum. On the left the certificate does not pretend: the bound is loose, and it says so.
 
 shown = (0.8, 2.0, 3.4)
-figure, axes = plt.subplot_mosaic([["a", "b", "c"], ["bound"] * 3], figsize=(8, 6.4), layout="constrained", height_ratios=[1, 1.2])
+figure, axes = plt.subplot_mosaic(
+    [["a", "b", "c"], ["bound"] * 3], figsize=(8, 6.4), layout="constrained", height_ratios=[1, 1.2]
+)
 colors = np.array(["#3b7dd8", "#2a9d6f", "#d08c1d"])
 for key, distance in zip("abc", shown, strict=True):
     ax, (X, model, value) = axes[key], clustered(distance)
     rank = np.argsort(np.argsort(model.cluster_centers_[:, 0]))  # the same color for the same side
     ax.scatter(*X.T, s=9, c=colors[rank[model.labels_]], alpha=0.65, linewidths=0)
     ax.scatter(*model.cluster_centers_.T, marker="X", s=80, color="black", edgecolors="white", linewidths=0.8)
-    ax.set_title(f"distance {distance:g}: " + ("proved optimal" if value < 1e-9 else f"at most {value:.0%} to gain"), fontsize="medium")
+    ax.set_title(
+        f"distance {distance:g}: " + ("proved optimal" if value < 1e-9 else f"at most {value:.0%} to gain"), fontsize="medium"
+    )
     ax.set(xlim=(-3, 3), ylim=(-2.3, 3.2), xticks=[], yticks=[], aspect="equal")
     ax.spines[:].set_color("0.8")
 
@@ -60,9 +64,16 @@ ax.fill_between(distances, bound, inertia, color="#3b7dd8", alpha=0.15, lw=0)
 ax.plot(distances, inertia, color="#3b7dd8", lw=2)
 ax.plot(distances, bound, color="#2a9d6f", lw=2)
 ax.plot(distances[proved], inertia[proved], color="#2a9d6f", lw=5, solid_capstyle="round")
-ax.text(0.75, 40, "inertia of k-means", color="#3b7dd8", ha="right", va="bottom")
-ax.text(0.85, 24, "lower bound for any three centers", color="#2a9d6f", va="top")
-ax.text(distances[proved].mean(), inertia[-1] + 5, "the two agree:\nthe optimum is proved", color="#2a9d6f", ha="center", va="bottom")
+ax.text(1.15, 78, "inertia of k-means", color="#3b7dd8", ha="right")
+ax.text(1.6, 50, "lower bound for any three centers", color="#2a9d6f", backgroundcolor="white")
+ax.text(
+    distances[proved].mean(),
+    inertia[-1] + 5,
+    "the two agree:\nthe optimum is proved",
+    color="#2a9d6f",
+    ha="center",
+    va="bottom",
+)
 ax.vlines(shown, 0, np.interp(shown, distances, inertia), color="0.6", lw=1, ls=(0, (4, 3)), zorder=0)
 ax.set(
     xlabel="distance between the centers of the discs, in units of their radius",

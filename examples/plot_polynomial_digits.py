@@ -88,7 +88,9 @@ left.legend(frameon=False)
 styles = {"lemmata": ("#2a9d6f", "o-"), "scikit-learn": ("#d08c1d", "s-"), "normal equations": ("0.6", "^-")}
 for name, (color, style) in styles.items():
     ax.plot(degrees, right[name], style, color=color, lw=2, ms=5, label=name)
-ax.set(xlabel="degree of the polynomial", ylabel="right digits in the worst coefficient", ylim=(-0.4, 16.4), xticks=list(degrees))
+ax.set(
+    xlabel="degree of the polynomial", ylabel="right digits in the worst coefficient", ylim=(-0.4, 16.4), xticks=list(degrees)
+)
 ax.set_title("What is left of sixteen digits")
 ax.legend(frameon=False)
 for panel in (left, ax):

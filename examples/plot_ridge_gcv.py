@@ -48,7 +48,7 @@ top.semilogx(alphas, risk, color="0.55", lw=2, label="squared error on new rows 
 top.semilogx(alphas, score, color="#3b7dd8", lw=2, label="cross-validation score (from the data alone)")
 chosen = np.interp(np.log(model.alpha_), np.log(alphas), score)
 top.plot(model.alpha_, chosen, "o", color="#2a9d6f", ms=9, zorder=3)
-top.text(1.25 * model.alpha_, chosen + 1.1, f"chosen: α = {model.alpha_:.3g}", color="#2a9d6f")
+top.text(1.25 * model.alpha_, 4.1, f"chosen: α = {model.alpha_:.3g}", color="#2a9d6f")
 best = int(np.argmin(risk))
 top.plot(alphas[best], risk[best], "o", mfc="white", mec="0.45", mew=2, ms=8, zorder=3)
 top.annotate("best for new rows", (alphas[best], risk[best]), (-10, -16), textcoords="offset points", ha="right", color="0.4")

@@ -1,6 +1,7 @@
 """What several test files share. Nothing here imports numba: tests/conftest.py must be first to name its cache."""
 
 import hashlib
+import os
 import subprocess
 import sys
 import textwrap
@@ -70,6 +71,29 @@ def visits_block(X, y, weight, state, step):
 def rows_block(X, y, weight, shift):
     """Row-wise results of two shapes and types."""
     return (X - shift).sum(axis=1), np.column_stack([y > 0, weight > 0.5])
+
+
+def rows_of(X, *aligned):
+    """Give the rows themselves."""
+    return X
+
+
+def count_block(X, *aligned_and_state):
+    """Count the visits to a block, in place."""
+    state = aligned_and_state[-1]
+    state = np.zeros(1, dtype=int) if state is None else state
+    state += 1
+    return int(state[0]), state
+
+
+def workers_block(X):
+    """Tell each row which process worked on it."""
+    return np.full(len(X), os.getpid())
+
+
+def failing_block(X, *aligned):
+    """Fail in a way that no library does by itself."""
+    raise ZeroDivisionError("in the kernel")
 
 
 def lengths_block(X, *aligned):

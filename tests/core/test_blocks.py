@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from helpers import bits, lengths_block, moments_block, pairwise, rough, rows_block, squared, verbs, visits_block
+from helpers import bits, lengths_block, moments_block, pairwise, rough, rows_block, rows_of, squared, verbs, visits_block
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,10 +19,6 @@ from lemmata.core.blocks import Blocks, Tree, add
 
 ROWS, COLUMNS, CUT = 103, 3, 10  # the last block is shorter
 SUM_RTOL = 1e-12  # a hundred well-scaled terms lose no more than 100 roundings
-
-
-def identity(X, *aligned):
-    return X
 
 
 def dense(X, *aligned):
@@ -128,7 +124,7 @@ def test_single_precision_stays(make):
 def test_booleans_are_zeros_and_ones():
     X = SMALL > 0
     for table in (X, X.tolist(), pd.DataFrame(X), pl.DataFrame(X), pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})):
-        assert bits(Blocks.of(table).map(identity)) == bits(X.astype(float))
+        assert bits(Blocks.of(table).map(rows_of)) == bits(X.astype(float))
 
 
 @pytest.mark.parametrize(
@@ -141,14 +137,14 @@ def test_booleans_are_zeros_and_ones():
     ids=["pandas", "Polars", "PyArrow"],
 )
 def test_missing_entries_are_nan(frame):
-    np.testing.assert_array_equal(Blocks.of(frame).map(identity), [[1, 1, 0.5], [np.nan] * 3])
+    np.testing.assert_array_equal(Blocks.of(frame).map(rows_of), [[1, 1, 0.5], [np.nan] * 3])
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_columns_are_chosen_by_name_and_in_order(make):
     blocks = Blocks.of(make(COLUMN_DICT | {"text": list("vwxyz")}), columns=["c", "a"])
     assert blocks.columns == ["c", "a"]
-    assert bits(blocks.map(identity)) == bits(SMALL[:, [2, 0]].copy())
+    assert bits(blocks.map(rows_of)) == bits(SMALL[:, [2, 0]].copy())
 
 
 def test_aligned_arrays_are_cut_alongside_and_may_be_absent(table):
@@ -227,9 +223,9 @@ def test_with_columns_makes_columns_on_the_way(table):
     wide = blocks.with_columns(squared, 6)
     once = np.hstack([X, X**2])
     assert (wide.n_rows, wide.n_columns, wide.columns) == (ROWS, 6, None)
-    assert bits(wide.map(identity)) == bits(once)
-    assert bits(wide.with_columns(squared, 12).map(identity)) == bits(np.hstack([once, once**2]))
-    assert bits(blocks.map(identity)) == bits(X)
+    assert bits(wide.map(rows_of)) == bits(once)
+    assert bits(wide.with_columns(squared, 12).map(rows_of)) == bits(np.hstack([once, once**2]))
+    assert bits(blocks.map(rows_of)) == bits(X)
 
 
 def test_with_columns_keeps_the_cut_that_was_asked_for(table):
@@ -253,7 +249,7 @@ def test_any_shape_in_any_cut(n, d, block_rows, seed):
     X = np.random.default_rng(seed).integers(-3, 4, (n, d)).astype(float)
     blocks = Blocks.of(X, block_rows=block_rows)
     assert bits(blocks.reduce(lambda X: X.sum(axis=0))) == bits(X.sum(axis=0))
-    assert bits(blocks.map(identity)) == bits(X)
+    assert bits(blocks.map(rows_of)) == bits(X)
     assert blocks.n_blocks == len(range(0, n, block_rows))
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from helpers import bits, lengths_block, rough, verbs
+from helpers import bits, failing_block, lengths_block, rough, rows_of, verbs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,10 +25,6 @@ from lemmata.linear_model import LinearRegression, Ridge
 ROWS, CUT = 1003, 100
 NAMES = ["a", "b", "c"]
 PATIENCE = 10.0  # seconds to wait for a thread on a busy machine before it counts as lost
-
-
-def identity(X, *aligned):
-    return X
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +202,7 @@ def test_types_of_columns(tmp_path):
     pq.write_table(source, tmp_path / "x.parquet")
     blocks = Blocks.of(tmp_path / "x.parquet")
     assert blocks.dtype == np.float64
-    np.testing.assert_array_equal(blocks.map(identity), np.repeat([[0.0], [1.0], [1.0]], 5, axis=1))
+    np.testing.assert_array_equal(blocks.map(rows_of), np.repeat([[0.0], [1.0], [1.0]], 5, axis=1))
     single = Blocks.of(tmp_path / "x.parquet", columns=["f"])
     assert single.dtype == single.first()[0].dtype == np.float32
 
@@ -216,14 +212,14 @@ def test_one_file_of_doubles_makes_all_doubles(tmp_path):
         pq.write_table(pa.table({"a": pa.array([0.1], kind)}), tmp_path / f"{i}.parquet")
     blocks = Blocks.of(tmp_path)
     assert blocks.dtype == np.float64
-    assert blocks.map(identity)[:, 0].tolist() == [float(np.float32(0.1)), 0.1]
+    assert blocks.map(rows_of)[:, 0].tolist() == [float(np.float32(0.1)), 0.1]
 
 
 @pytest.mark.parametrize("kind", [pa.float64(), pa.int64(), pa.bool_()])
 def test_a_null_is_nan_and_refused_by_the_number_of_its_row(tmp_path, kind):
     column = pa.array([1] * 250 + [None] + [0] * 49).cast(kind)
     pq.write_table(pa.table({"a": np.ones(300), "b": column, "y": np.arange(300.0)}), tmp_path / "x.parquet", row_group_size=70)
-    X = Blocks.of(tmp_path / "x.parquet", columns=["a", "b"], block_rows=60).map(identity)
+    X = Blocks.of(tmp_path / "x.parquet", columns=["a", "b"], block_rows=60).map(rows_of)
     assert np.argwhere(np.isnan(X)).tolist() == [[250, 1]]
     with lemmata.config(block_rows=60), pytest.raises(ValueError, match="Input X contains NaN in row 250"):
         LinearRegression().fit(tmp_path / "x.parquet", "y")
@@ -312,15 +308,12 @@ def test_read_ahead_stops_its_thread_and_its_source_when_abandoned():
 def test_no_pass_leaves_a_thread_behind(tmp_path, arrow):
     blocks = Blocks.of(one_file(arrow, tmp_path), columns=NAMES, block_rows=10)
 
-    def fails(X):
-        raise ZeroDivisionError
-
     kept = None
     with no_thread_left():
         blocks.first()
         blocks.take(np.array([3]))
         try:
-            blocks.reduce(fails)
+            blocks.reduce(failing_block)
         except ZeroDivisionError as error:
             kept = error  # as an interactive session does, whose traceback then holds every frame
     assert kept is not None

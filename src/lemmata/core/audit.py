@@ -68,10 +68,11 @@ def unpack(archive: bytes, limit: int) -> dict[str, bytes]:
 
 
 def pack(members: dict[str, bytes]) -> bytes:
+    """Write files into a zip archive; the same ones give the same bytes."""
     buffer = io.BytesIO()
     with ZipFile(buffer, "w") as archive:
         for name, content in members.items():
-            archive.writestr(ZipInfo(name), content)  # a ZipInfo has a fixed date: the same model gives the same bytes
+            archive.writestr(ZipInfo(name), content)  # a ZipInfo has a fixed date
     return buffer.getvalue()
 
 
@@ -92,6 +93,7 @@ def our_class(module: str, name: str) -> type | None:
 
 
 def is_named_tuple(cls: type) -> bool:
+    """Tell whether a class is a NamedTuple itself, not a class derived from one."""
     return cls.__bases__ == (tuple,) and hasattr(cls, "_fields")
 
 
@@ -172,6 +174,7 @@ class Audit:
         return clean | self.content(loader, name, node, where)
 
     def accepts(self, loader: str, module: str, name: str) -> bool:
+        """Tell whether a loader may make this type beyond those of `LOADERS`."""
         if loader == "ObjectNode":  # skops makes it without calling __init__, then sets its attributes
             return f"{module}.{name}" in self.trusted or our_class(module, name) is not None
         cls = our_class(module, name) if loader == "TupleNode" else None
@@ -227,6 +230,7 @@ class Audit:
         return {}  # a TypeNode is nothing but its name
 
     def keep(self, content: bytes, suffix: str) -> str:
+        """Put a file into the copy, under a name of ours, and return that name."""
         name = f"{len(self.kept)}.{suffix}"
         self.kept[name] = content
         return name

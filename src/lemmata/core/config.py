@@ -72,14 +72,15 @@ def n_threads() -> int:
 def block_rows(n_columns: int) -> int:
     """Return the rows of a block for so many columns: about 4 MiB, which streams well and balances threads.
 
-    At most 65,536, so that narrow tables still give every thread work; at least four times the columns (rounded up to a
-    power of two), so that the R factor of a block is much smaller than the block.
+    At most 65,536, so that narrow tables still give every thread work; four times the columns if that fits 64 MiB, so that
+    the R factor of a block is much smaller than the block; and always a power of two.
     """
     chosen = _block_rows.get()
     if chosen is not None:
         return chosen
-    wanted = (1 << 22) // (8 * max(n_columns, 1))
-    return max(min(_power_of_two(wanted), 1 << 16), 2 * _power_of_two(4 * n_columns - 1), 256)
+    d = max(n_columns, 1)
+    tall = min(4 * d, (1 << 26) // (8 * d))
+    return max(min(_power_of_two((1 << 22) // (8 * d)), 1 << 16), _power_of_two(tall), 256)
 
 
 def _power_of_two(x: int) -> int:

@@ -76,6 +76,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_container(path: str | os.PathLike[str], kind: str, name: str, payload: bytes) -> None:
+    """Write a payload with its header and digest, atomically; `kind` is a key of `READERS`, `name` the class inside."""
     header = {"format": FORMAT, "kind": kind, "class": name, "lemmata": lemmata.__version__, "payload": len(payload)}
     head = json.dumps(header).encode()
     body = struct.pack(">I", len(head)) + head + payload
@@ -83,6 +84,7 @@ def write_container(path: str | os.PathLike[str], kind: str, name: str, payload:
 
 
 def read_container(file: BinaryIO, kind: str, max_bytes: int) -> tuple[dict[str, Any], bytes]:
+    """Return the header and the payload of an undamaged file of this kind, or raise a Refusal."""
     if file.read(len(MAGIC)) != MAGIC:
         raise Refusal("it is no lemmata file, or its beginning is damaged; check the path or use another copy")
     if os.fstat(file.fileno()).st_size > max_bytes + 2**16:  # 2**16: more than any header takes

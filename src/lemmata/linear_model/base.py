@@ -1,5 +1,7 @@
 """What the linear regressions share: predictions in blocks, and the checks of every least-squares fit."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
@@ -49,7 +51,7 @@ def is_single(blocks):
     return np.asarray(blocks.first()[1]).ndim == 1
 
 
-def optimality(problem, scaled, intercept, excess, alpha=0.0):
+def optimality(problem, scaled, intercept, excess, alpha=0.0, kind="proof"):
     """The checks of every least-squares fit: gap, stationary coefficients, the intercept that belongs to them.
 
     Parameters
@@ -57,6 +59,7 @@ def optimality(problem, scaled, intercept, excess, alpha=0.0):
     scaled : Coefficients in the units of the problem.
     excess : By how much the objective, with its best intercept, exceeds the least one.
     alpha : Penalty of each target.
+    kind : What the excess is: "evidence" if only estimated.
     """
     A, C = problem.centered
     unit = problem.shift.unit[:, None]
@@ -65,7 +68,8 @@ def optimality(problem, scaled, intercept, excess, alpha=0.0):
     shortfall = problem.weight * (off**2).sum()
     value = ((C - A @ scaled) ** 2).sum() + np.sum(ls.penalties(alpha, scaled, unit)) + shortfall
     bound = value - shortfall - excess
-    checks = [gap(value, bound, (C**2).sum(), "no coefficients lower the objective by more than this share of it")]
+    claim = "no coefficients lower the objective by more than this share of it"
+    checks = [replace(gap(value, bound, (C**2).sum(), claim), kind=kind)]
     if scaled.any() and np.linalg.norm(C - A @ scaled) > ls.ROUNDING * np.linalg.norm(C):  # else the residual is rounding
         claim = "the residual is orthogonal to every column" if np.all(alpha == 0) else "the gradient vanishes"
         checks.append(

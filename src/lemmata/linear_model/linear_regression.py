@@ -17,6 +17,7 @@ from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, lengt
 from lemmata.core.estimator import Regressor
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model import least_squares as ls
+from lemmata.linear_model import wide
 from lemmata.linear_model.base import LinearPredictor, is_single, optimality
 
 
@@ -44,6 +45,7 @@ class LinearRegression(LinearPredictor, Regressor):
     noise_variance_ : Unbiased estimate of σ²; NaN if there are no more rows than parameters.
     standard_errors_ : Of each coefficient, in the shape of `coef_`.
     intercept_standard_error_ : Of the intercept.
+        Sparse tables of more than 2,048 columns are solved by iteration: their rank is None and their errors are NaN.
 
     Examples
     --------
@@ -68,6 +70,8 @@ class LinearRegression(LinearPredictor, Regressor):
         iterator of blocks (X, y).
         """
         blocks = self._blocks(X, y, sample_weight, reset=True, multi_output=True)
+        if wide.is_wide(blocks):
+            return self._fit_wide(blocks)
         problem = ls.compress(blocks, self.fit_intercept)
         with serial_blas():
             solution = ls.refine(blocks, problem, ls.solve(problem))
@@ -78,10 +82,24 @@ class LinearRegression(LinearPredictor, Regressor):
         self.noise_variance_, self.standard_errors_, self.intercept_standard_error_ = variance[one], errors[one], own[one]
         return self
 
+    def _fit_wide(self, blocks):
+        problem = wide.compress(blocks, self.fit_intercept)
+        t = problem.centered[1].shape[1]
+        self._store(blocks, problem, *wide.solve(problem, np.zeros(t)))
+        one = 0 if is_single(blocks) else slice(None)
+        self.rank_, self.standard_errors_ = None, np.full_like(self.coef_, np.nan)
+        self.noise_variance_ = self.intercept_standard_error_ = np.full(t, np.nan)[one]
+        return self
+
     def certify(self, X, y=None, sample_weight=None):
         """Prove how far the squared error is from its least value, and recompute the standard errors."""
         check_is_fitted(self)
         blocks = self._blocks(X, y, sample_weight, reset=False, multi_output=True)
+        if wide.is_wide(blocks):
+            problem = wide.compress(blocks, self.fit_intercept)
+            coef, intercept = self._parameters(problem)
+            excess, _ = wide.excess(problem, coef, np.zeros(len(intercept)))
+            return Certificate(*optimality(problem, coef, intercept, excess, kind="evidence"), subject=repr(self))
         problem = ls.factored(blocks, ls.draw_shift(blocks, self.fit_intercept), self.fit_intercept)
         coef, intercept = self._parameters(problem)
         A, C = problem.centered

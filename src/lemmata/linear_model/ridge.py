@@ -22,6 +22,7 @@ from lemmata.core.certificate import Certificate, Check, equi
 from lemmata.core.estimator import Regressor
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model import least_squares as ls
+from lemmata.linear_model import wide
 from lemmata.linear_model.base import LinearPredictor, optimality
 
 GRID = 400  # points of the score; in units of log α its features are no narrower than one
@@ -116,6 +117,8 @@ class Ridge(LinearPredictor, Regressor):
         iterator of blocks (X, y).
         """
         blocks = self._blocks(X, y, sample_weight, reset=True, multi_output=True)
+        if wide.is_wide(blocks):
+            return self._fit_wide(blocks)
         least = 0.0 if isinstance(self.alpha, str) else float(np.min(self.alpha))
         problem = ls.compress(blocks, self.fit_intercept, alpha=least)
         n_targets = len(problem.shift.y)
@@ -127,8 +130,19 @@ class Ridge(LinearPredictor, Regressor):
         self._store(blocks, problem, scaled, intercept)
         return self
 
+    def _fit_wide(self, blocks):
+        problem = wide.compress(blocks, self.fit_intercept)
+        alphas = self._alphas(problem, problem.centered[1].shape[1])
+        self.alpha_ = float(alphas[0]) if np.ndim(self.alpha) == 0 else alphas
+        self._store(blocks, problem, *wide.solve(problem, alphas))
+        return self
+
     def _alphas(self, problem, n_targets):
         if isinstance(self.alpha, str):
+            if isinstance(problem, wide.WideProblem):
+                raise ValueError(
+                    f'alpha="gcv" needs all singular values: give a number for sparse tables beyond {wide.WIDE} columns.'
+                )
             return np.full(n_targets, Spectrum(problem).best()[0])
         alpha = np.asarray(self.alpha, dtype=float)
         if (alpha < 0).any() or not np.isfinite(alpha).all():
@@ -146,21 +160,31 @@ class Ridge(LinearPredictor, Regressor):
         """Prove how far the penalized squared error is from its least value, and that of the score from its own."""
         check_is_fitted(self)
         blocks = self._blocks(X, y, sample_weight, reset=False, multi_output=True)
+        if wide.is_wide(blocks):
+            return self._certify_wide(wide.compress(blocks, self.fit_intercept))
         problem = ls.factored(blocks, ls.draw_shift(blocks, self.fit_intercept), self.fit_intercept)
         coef, intercept = self._parameters(problem)
         A, C = problem.centered
         unit = problem.shift.unit[:, None]
-        alphas = np.full(C.shape[1], self.alpha_) if np.ndim(self.alpha_) == 0 else np.asarray(self.alpha_)
+        alphas = np.full(C.shape[1], self.alpha_)
         gradient = A.T @ (C - A @ coef) - alphas * (coef / unit) / unit
         with serial_blas():
             halves = [ls.solve(problem, a).half for a in alphas]
         excess = sum(((half.T @ gradient[:, t]) ** 2).sum() for t, half in enumerate(halves))
         checks = optimality(problem, coef, intercept, excess, alphas)
-        if isinstance(self.alpha, str):
-            checks += self._certify_alpha(Spectrum(problem))
-        elif not np.array_equal(np.broadcast_to(self.alpha, alphas.shape), alphas):
-            checks.append(Check("penalty", np.inf, 0.0, "proof", "alpha_ is the alpha asked for"))
+        checks += self._certify_alpha(Spectrum(problem)) if isinstance(self.alpha, str) else self._certify_given(alphas)
         return Certificate(*checks, subject=repr(self))
+
+    def _certify_wide(self, problem):
+        coef, intercept = self._parameters(problem)
+        alphas = np.full(len(intercept), self.alpha_)
+        excess, proof = wide.excess(problem, coef, alphas)
+        checks = optimality(problem, coef, intercept, excess, alphas, kind="proof" if proof else "evidence")
+        return Certificate(*checks, *self._certify_given(alphas), subject=repr(self))
+
+    def _certify_given(self, alphas):
+        difference = float(np.abs(alphas - self.alpha).max())
+        yield Check("penalty", difference, 0.0, "proof", "alpha_ is the alpha asked for")
 
     def _certify_alpha(self, spectrum):
         here = np.log(self.alpha_ / spectrum.unit**2)
