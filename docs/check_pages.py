@@ -38,10 +38,10 @@ def _plain(text: str) -> str:
 
 
 def shell(command: str) -> None:
-    """Run a command as the reader would, in a terminal of 100 columns without colors."""
+    """Run a command as the reader would, in a terminal of 110 columns without colors."""
     here = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "COLUMNS": "100",
+        "COLUMNS": "110",
         "NO_COLOR": "1",
     }
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=here, check=False)

@@ -128,6 +128,30 @@ def verbs(blocks, n_columns):
     }
 
 
+class Watcher:
+    """A callback of scikit-learn's kind that calls a function with the number of each iteration that ended."""
+
+    def __init__(self, function):
+        self.function, self.tasks = function, []
+
+    def setup(self, estimator, context):
+        """Begin a fit."""
+        self.tasks.append("setup")
+
+    def teardown(self, estimator, context):
+        """End a fit, whatever happened."""
+        self.tasks.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        """Begin a fit, a run or an iteration."""
+        self.tasks.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context):
+        """End a fit, a run or an iteration; to return True stops the run."""
+        self.tasks.append(f"end {context.task_name}")
+        return self.function(context.task_id) if context.task_name == "iteration" else None
+
+
 def python(code, *arguments, environment=None, **options):
     """Start a fresh interpreter on some code, with the folder of the tests on its path."""
     preamble = f"import sys; sys.path.insert(0, {str(TESTS)!r})\n"

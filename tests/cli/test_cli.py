@@ -1,8 +1,11 @@
 """The command line does what its help says, and what is wrong with the input is one sentence."""
 
+import os
+import re
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from typer.testing import CliRunner
 
 import lemmata
+from helpers import finished, python
 from lemmata.cli import app
 from lemmata.cli.compare import Job, Result, candidates, choose_task, compare, make_job, n_fits
 from lemmata.core.certificate import Certificate, Check
@@ -18,7 +22,7 @@ from lemmata.core.table_encoder import TableEncoder
 from lemmata.core.table_model import TableModel
 from lemmata.linear_model import LinearRegression
 
-COMMANDS = ("fit", "predict", "certify", "report", "demo", "version")
+COMMANDS = ("fit", "predict", "certify", "report", "demo", "warm", "version")
 
 
 def run(*arguments, columns=100):
@@ -170,6 +174,83 @@ def test_demo_in_a_process_of_its_own(tmp_path):
     assert "left out: reference" in done.stdout
     assert not done.stderr
     assert {path.name for path in (tmp_path / "shown").iterdir()} == {"apartments.csv", "model.lemmata", "report.html"}
+
+
+COMMON_FITS = """
+    from itertools import product
+
+    import numpy as np
+    import pandas as pd
+    from numba.core.dispatcher import Dispatcher
+    from scipy.sparse import csr_matrix
+    from sklearn.utils.validation import has_fit_parameter
+
+    from contracts.problems import ESTIMATORS, Problem, problem
+    from lemmata.cli.commands import warm
+    from lemmata.cluster import KMeans
+
+    warm()
+    members = {m for name, module in sys.modules.items() if name.startswith("lemmata.") for m in vars(module).values()
+               if isinstance(m, Dispatcher)}
+    before = {kernel: list(kernel.signatures) for kernel in members}
+
+    def frozen(a):
+        a.flags.writeable = False
+        return a
+
+    many = np.random.default_rng(1).normal(size=(300, 30))
+    wide = Problem(KMeans(7, random_state=1), many, None)
+    ties = Problem(KMeans(20, random_state=1), np.repeat(many.round(), 2, axis=0), None)
+    for task, dtype, make in product(
+        [*map(problem, ESTIMATORS), wide, ties],
+        ("float64", "float32"),
+        (np.array, lambda X: frozen(X.copy()), np.asfortranarray, pd.DataFrame, csr_matrix),
+    ):
+        if make is csr_matrix and not task.model.__sklearn_tags__().input_tags.sparse:
+            continue
+        X = make(task.X.astype(dtype))
+        weight = np.linspace(1.0, 2.0, len(task.X))
+        weights = (weight, frozen(weight.copy()), pd.Series(weight)) if has_fit_parameter(task.model, "sample_weight") else ()
+        for options in ({}, *({"sample_weight": w} for w in weights)):
+            model = task.fit(X, **options)
+            model.predict(X)
+            task.certify(model, X, **options)
+    for kernel, signatures in before.items():
+        assert kernel.signatures == signatures, (kernel, [s for s in kernel.signatures if s not in signatures])
+"""
+
+
+def test_after_warm_no_common_fit_waits_for_the_compiler():
+    environment = {key: value for key, value in os.environ.items() if key != "NUMBA_DISABLE_JIT"}
+    said, _ = finished(python(COMMON_FITS, environment=environment), timeout=600)  # so long only where nothing is cached
+    (line,) = said.splitlines()
+    compiled, found = map(int, re.match(r"(\d+) kernels compiled, (\d+) found ready; the cache is /", line).groups())
+    assert compiled + found > 0
+    assert os.environ["NUMBA_CACHE_DIR"] in line
+
+
+def test_an_estimator_that_cannot_be_warmed_stops_nobody(monkeypatch):
+    fitted = []
+
+    class Recorded(Nearest):
+        def fit(self, X, y):
+            fitted.append((X.dtype.name, X.flags.writeable, X.shape[1]))
+            return super().fit(X, y)
+
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    offer(monkeypatch, Failing, Constant, Recorded)
+    done = run("warm")
+    assert done.exit_code == 0, done.output
+    assert done.stderr == "Failing failed: this model never fits.\n"
+    assert re.fullmatch(r"\d+ kernels compiled, \d+ found ready.*\n", done.stdout)
+    assert len(fitted) == len(set(fitted)) == 8  # two widths, two precisions, writable or not
+
+
+def test_warm_says_why_it_cannot(monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    done = run("warm")
+    assert done.exit_code == 2
+    assert done.stderr == "NUMBA_DISABLE_JIT is set, so there is nothing to compile.\n"
 
 
 def test_help_is_light_and_complete():

@@ -10,11 +10,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from helpers import bits, lengths_block, moments_block, pairwise, rough, rows_block, rows_of, squared, verbs, visits_block
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lemmata
+from helpers import bits, lengths_block, moments_block, pairwise, rough, rows_block, rows_of, squared, verbs, visits_block
 from lemmata.core.blocks import Blocks, Tree, add
 
 ROWS, COLUMNS, CUT = 103, 3, 10  # the last block is shorter
@@ -302,9 +302,8 @@ def test_any_number_of_threads_gives_the_same_bits():
         with lemmata.config(n_threads=n_threads):
             results |= {bits(blocks.reduce(slow, np.zeros(5))) for _ in range(5)}
     assert len(results) == 1
-    parts = blocks_of_parts = [
-        moments_block(X[s : s + 13], y[s : s + 13], weight[s : s + 13], np.zeros(5)) for s in range(0, 1000, 13)
-    ]
+    cuts = [slice(s, s + 13) for s in range(0, 1000, 13)]
+    parts = [moments_block(X[s], y[s], weight[s], np.zeros(5)) for s in cuts]
     assert results == {bits(pairwise(parts, add))}
     others = [functools.reduce(add, parts), functools.reduce(add, parts[::-1]), pairwise(parts[::-1], add)]
     assert results.isdisjoint(bits(other) for other in others)  # the data are such that another order shows
@@ -398,7 +397,7 @@ WRONG_COLUMNS = {
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 @pytest.mark.parametrize("wrong", WRONG_COLUMNS)
 def test_a_column_that_holds_no_numbers_is_named(make, wrong):
-    with pytest.raises(ValueError, match="Column 'town' holds .*, not numbers"):
+    with pytest.raises(ValueError, match=r"Column 'town' holds .*, not numbers"):
         Blocks.of(make({"price": [1.0, 2.0], "town": WRONG_COLUMNS[wrong]}))
 
 

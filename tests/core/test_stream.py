@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import itertools
 import threading
 import time
 import weakref
@@ -12,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from helpers import bits, failing_block, lengths_block, rough, rows_of, verbs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lemmata
+from helpers import bits, failing_block, lengths_block, rough, rows_of, verbs
 from lemmata.cluster import KMeans
 from lemmata.core.blocks import Blocks
 from lemmata.core.stream import AHEAD, read_ahead, recut
@@ -55,7 +56,7 @@ def odd_row_groups(arrow, folder):
 
 def many_files(arrow, folder):
     cuts = [0, 400, 400, 401, 950, ROWS]  # one file is empty
-    for i, (start, stop) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for i, (start, stop) in enumerate(itertools.pairwise(cuts)):
         pq.write_table(arrow.slice(start, stop - start), folder / f"part-{i}.parquet", row_group_size=37)
     return [folder / f"part-{i}.parquet" for i in range(5)]
 
@@ -347,8 +348,8 @@ def test_few_blocks_are_in_memory_at_a_time(n_threads):
 def test_missing_files_and_folders(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*nowhere\.parquet"):
         Blocks.of(tmp_path / "nowhere.parquet")
+    pq.write_table(pa.table({"a": [1.0]}), tmp_path / "a.parquet")
     with pytest.raises(FileNotFoundError, match=r"There is no file .*b\.parquet"):
-        pq.write_table(pa.table({"a": [1.0]}), tmp_path / "a.parquet")
         Blocks.of([tmp_path / "a.parquet", tmp_path / "b.parquet"])
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"There is no \.parquet file in the folder .*empty"):

@@ -59,14 +59,27 @@ def test_the_cheap_route_is_taken_where_it_is_good_and_only_there(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(90, 3)), rng.normal(size=90)
     problem, _, found = fitted(X, y, block_rows=16)
-    assert problem.squared
+    assert 0 < problem.error <= ls.CHEAP
     # 1e-12: a few hundred roundings
     np.testing.assert_allclose(found, exact_solution(X, y), rtol=1e-12, atol=1e-14)
     X = conditioned(90, 3, 1e6, seed)
     problem, _, found = fitted(X, y, block_rows=16)
-    assert not problem.squared
+    assert problem.error == 0
     expected = exact_solution(X, y)
     assert np.abs(found - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-9])
+def test_one_pass_is_enough_only_where_it_is(noise):
+    rng = np.random.default_rng(0)
+    X = np.linalg.qr(rng.normal(size=(90, 3)))[0] * 9
+    y = X @ [1.0, -2.0, 3.0] + noise * rng.normal(size=90)
+    problem, solution, found = fitted(X, y, block_rows=16)
+    assert 0 < problem.error <= ls.NEGLIGIBLE
+    expected = exact_solution(X, y)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    rss = ((y - X @ expected[1:] - expected[0]) ** 2).sum()
+    assert solution.rss[0] == pytest.approx(rss, rel=1e-6)  # a residual of 1e-9 has itself no more digits
 
 
 def test_a_shift_far_from_the_mean_is_noticed():

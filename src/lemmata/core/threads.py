@@ -31,6 +31,7 @@ def serial_blas() -> Iterator[None]:
                 from threadpoolctl import ThreadpoolController
 
                 _controller = ThreadpoolController()  # scans the loaded libraries: milliseconds, hence once
+            _take_over()
             _limit = _controller.limit(limits=1, user_api="blas")
         _holders += 1
     try:
@@ -39,7 +40,15 @@ def serial_blas() -> Iterator[None]:
         with _lock:
             _holders -= 1
             if _holders == 0:
+                _take_over()
                 _limit.restore_original_limits()
+                _take_over()
+
+
+def _take_over() -> None:
+    """Let this thread set BLAS: from 3.7 on, threadpoolctl silently ignores every thread but the last that did."""
+    for library in _controller.lib_controllers:
+        getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
 
 
 def run(work: Callable[[T], None], tasks: Iterable[T], n_threads: int) -> None:
@@ -64,13 +73,19 @@ def run(work: Callable[[T], None], tasks: Iterable[T], n_threads: int) -> None:
             errors.append(error)
             stop.set()
 
-    helpers = [threading.Thread(target=loop, daemon=True) for _ in range(n_threads - 1)]
+    def help_out(ended: threading.Event) -> None:
+        loop()
+        ended.set()
+
+    ends = [threading.Event() for _ in range(n_threads - 1)]
+    helpers = [threading.Thread(target=help_out, args=(ended,), daemon=True) for ended in ends]
     with serial_blas():
         for helper in helpers:
             helper.start()
         loop()
-        for helper in helpers:
-            _join(helper, errors, stop)
+        for helper, ended in zip(helpers, ends, strict=True):
+            _await(ended, errors, stop)
+            helper.join()
     if errors:
         getattr(source, "close", lambda: None)()  # else the error's traceback keeps a reader and its file open
         try:
@@ -79,10 +94,11 @@ def run(work: Callable[[T], None], tasks: Iterable[T], n_threads: int) -> None:
             errors.clear()  # which the traceback holds as well: a ring that would keep the block in memory
 
 
-def _join(helper: threading.Thread, errors: list[BaseException], stop: threading.Event) -> None:
-    while helper.is_alive():
+def _await(ended: threading.Event, errors: list[BaseException], stop: threading.Event) -> None:
+    """Wait until a helper has ended; `join` would, when interrupted, take it for dead (before Python 3.13)."""
+    while not ended.is_set():
         try:
-            helper.join()
+            ended.wait()
         except KeyboardInterrupt as error:  # let the helper finish its block, then report
             errors.append(error)
             stop.set()

@@ -5,7 +5,8 @@ matters of Z is the triangle R with RᵀR = ZᵀZ: below its first row stand the
 the small problem min ‖A w − C‖² + α‖w‖² [1]. R comes by one of two routes:
 
 - the Cholesky factor of ZᵀZ, a sum over blocks: cheap, but it squares the condition number κ of A. It is taken only where
-  κ² times the rounding stays below 1e-8; one step of refinement with the true residual then squares the error again;
+  κ² times the rounding stays below 1e-8. Unless it is below 1e-12, and the residual no small difference of large sums, one
+  step of refinement with the true residual squares that error again;
 - the R of a Householder QR of each block; two R are added by stacking and factoring again: always safe. Where the
   problem's own condition number κ + κ² ‖r‖/‖y‖ exceeds 10⁴, one refinement step follows, with residual and gradient in
   double-double arithmetic on the raw data: the digits that are left are those of the data [2].
@@ -28,7 +29,9 @@ from lemmata.core.threads import serial_blas
 
 EPS = np.finfo(float).eps
 ROUNDING = 64 * EPS  # of a computed factor, relative: a few dozen operations deep in blocks and tree
-CHEAP = 1e-8  # error of the cheap route before its refinement, which squares it
+CHEAP = 1e-8  # largest error of the cheap route before its refinement, which squares it
+NEGLIGIBLE = 1e-12  # an error that needs no refinement
+CLEAR = 1e-3  # share of the sum of squares that a residual must be to come from the Gram matrix with that precision
 HARD = 1e4  # condition number of the problem above which the digits it eats are worth another pass
 
 
@@ -71,7 +74,7 @@ class Problem(NamedTuple):
     rows: np.ndarray  # RᵀR = ZᵀZ
     shift: Shift
     intercept: bool
-    squared: bool  # whether R came by the Gram matrix, and so wants refinement
+    error: float = 0.0  # relative, of the solution, if R came by the Gram matrix
 
     @property
     def centered(self):
@@ -225,9 +228,9 @@ def compress(blocks, intercept, alpha=0.0):
     shift = draw_shift(blocks, intercept)
     if blocks.n_blocks > 1 and blocks.n_rows > int(intercept) + len(shift.x) + len(shift.y):  # one block: nothing to save
         weight, gram = blocks.reduce(gram_block, shift, intercept)
-        rows = root(gram, intercept, alpha / shift.unit / shift.unit)
-        if rows is not None:
-            return Problem(weight, rows, shift, intercept, True)
+        rows, error = root(gram, intercept, alpha / shift.unit / shift.unit)
+        if error <= CHEAP:
+            return Problem(weight, rows, shift, intercept, error)
     return factored(blocks, shift, intercept)
 
 
@@ -235,26 +238,25 @@ def factored(blocks, shift, intercept):
     """Reduce the data to a `Problem` by QR."""
     weight, factor = blocks.reduce(factor_block, shift, intercept)
     with serial_blas():
-        return Problem(weight, np.linalg.qr(factor.rows, mode="r"), shift, intercept, False)
+        return Problem(weight, np.linalg.qr(factor.rows, mode="r"), shift, intercept)
 
 
 def root(gram, intercept, penalty):
-    """Return the Cholesky factor of ZᵀZ, or None where rounding could spoil the solution under this penalty."""
+    """Return the Cholesky factor of ZᵀZ, and the relative error that rounding may leave in a solution with this penalty."""
     i, d = int(intercept), len(penalty)
     size = np.sqrt(np.diag(gram))
     if not size[: i + d].all():
-        return None
+        return None, np.inf
     size[size == 0] = 1.0  # a target that is zero throughout
     scaled = gram / size / size[:, None]
     penalty = np.concatenate([np.zeros(i), penalty / size[i : i + d] ** 2])
     with serial_blas():
         rows = cholesky_or_none(scaled[: i + d, : i + d] + np.diag(penalty))
         if rows is None:
-            return None
+            return None, np.inf
         kept = np.sqrt((rows[i:, i:] ** 2).sum(axis=0))  # 1 unless the shift was far from the mean
-        if condition(rows[i:, i:] / kept) ** 2 * ROUNDING > CHEAP * kept.min() ** 2:
-            return None
-        return _finish_root(scaled, i + d) * size
+        error = condition(rows[i:, i:] / kept) ** 2 * ROUNDING / kept.min() ** 2
+        return (_finish_root(scaled, i + d) * size if error <= CHEAP else None), float(error)
 
 
 def _finish_root(scaled, d):
@@ -365,7 +367,10 @@ def solve(problem, alpha=0.0):
 def refine(blocks, problem, solution, alpha=0.0):
     """Correct a solution once by its true residual: after the cheap route, or where the conditioning eats digits."""
     unit = problem.shift.unit
-    if problem.squared:
+    if problem.error > 0:
+        _, C = problem.centered
+        if problem.error <= NEGLIGIBLE and (solution.rss >= CLEAR * (C**2).sum(axis=0)).all():
+            return solution
         total, g, rss = blocks.reduce(gradient_block, problem.shift, solution.scaled, solution.intercept)
         offset = (problem.mean[0] - problem.shift.x) / unit
         return _corrected(problem, solution, total, g - np.outer(offset, total), rss, alpha)
