@@ -22,6 +22,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 ROUNDING = re.compile(r"\b(?:\d\.\de-(?:0[7-9]|[1-9]\d)|0\.0e\+00)\b")
+CONSOLE = re.compile(r"^\.\. code-block:: console\n\n((?:   .*\n|\n)+)", re.MULTILINE)
 TIME = re.compile(r"\b\d+(?:\.\d+)? m?s\b")
 
 
@@ -37,7 +38,7 @@ def _plain(text: str) -> str:
     return TIME.sub("<time>", ROUNDING.sub("<rounding>", text))
 
 
-def shell(command: str) -> None:
+def shell(command: str, show: bool = True) -> None:
     """Run a command as the reader would, in a terminal of 110 columns without colors."""
     here = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -45,25 +46,23 @@ def shell(command: str) -> None:
         "NO_COLOR": "1",
     }
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=here, check=False)
-    print("\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip("\n").split("\n")))
+    lines = [line.rstrip() for line in (done.stdout + done.stderr).strip("\n").split("\n")]
+    if show and any(lines):
+        print("\n".join(lines))
 
 
 def with_commands(text: str) -> str:
-    """Rewrite `console` blocks as calls of `shell`, so that one run has both in their order."""
-    lines, inside = [], False
-    for line in text.split("\n"):
-        if line.startswith(".. code-block:: console"):
-            inside = True
-        elif inside and line and not line.startswith(" "):
-            inside = False
-        elif inside and line.startswith("   $ "):
-            line = f"   >>> shell({line[5:]!r})"
-        elif inside and not line.strip() and lines[-1].strip() not in ("", ".. code-block:: console"):
-            line = "   <BLANKLINE>"
-        lines.append(line)
-    text = "\n".join(lines)
-    # A blank line before the next command or after the block belongs to the page, not to the output.
-    return re.sub(r"(?:   <BLANKLINE>\n)+(?=\s*(?:   >>>|\S|$))", "\n", text)
+    """Rewrite `console` blocks as calls of `shell`, so that one run has both in their order; a line "…" is any output."""
+    return CONSOLE.sub(lambda block: "".join(_calls(block[1])), text)
+
+
+def _calls(block: str) -> Iterator[str]:
+    for part in re.split(r"^   \$ ", block, flags=re.MULTILINE)[1:]:
+        command, *output = part.rstrip().split("\n")
+        elided = [line.strip() for line in output] == ["…"]
+        yield f"   >>> shell({command!r}{', show=False' if elided else ''})\n"
+        yield "".join(f"{line}\n" if line.strip() else "   <BLANKLINE>\n" for line in output if not elided)
+        yield "\n"
 
 
 def failures(paths: list[Path]) -> Iterator[str]:

@@ -104,6 +104,10 @@ SECTIONS = ("Parameters", "Attributes", "Returns", "Raises")
 
 def read_docstring(app, what, name, obj, options, lines):
     """Turn our docstrings, in which a word about a parameter stands where others put its type, into numpydoc's form."""
+    if getattr(obj, "__module__", "").startswith("sklearn."):  # inherited, and written for scikit-learn's own pages
+        first = re.sub(r":\w+:`([^<`]+?)(?: <.*?>)?`", r"\1", lines[0])
+        lines[:] = [f"{plain_text([first])[0]} (From scikit-learn.)"]
+        return
     out, inside, example = [], False, False
     for i, line in enumerate(lines):
         following = lines[i + 1] if i + 1 < len(lines) else ""

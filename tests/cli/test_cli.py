@@ -180,7 +180,6 @@ COMMON_FITS = """
     from itertools import product
 
     import numpy as np
-    import pandas as pd
     from numba.core.dispatcher import Dispatcher
     from scipy.sparse import csr_matrix
     from sklearn.utils.validation import has_fit_parameter
@@ -198,19 +197,19 @@ COMMON_FITS = """
         a.flags.writeable = False
         return a
 
-    many = np.random.default_rng(1).normal(size=(300, 30))
+    many = np.random.default_rng(1).normal(size=(60, 30))
     wide = Problem(KMeans(7, random_state=1), many, None)
     ties = Problem(KMeans(20, random_state=1), np.repeat(many.round(), 2, axis=0), None)
     for task, dtype, make in product(
         [*map(problem, ESTIMATORS), wide, ties],
         ("float64", "float32"),
-        (np.array, lambda X: frozen(X.copy()), np.asfortranarray, pd.DataFrame, csr_matrix),
+        (np.asfortranarray, lambda X: frozen(X.copy()), csr_matrix),
     ):
         if make is csr_matrix and not task.model.__sklearn_tags__().input_tags.sparse:
             continue
         X = make(task.X.astype(dtype))
         weight = np.linspace(1.0, 2.0, len(task.X))
-        weights = (weight, frozen(weight.copy()), pd.Series(weight)) if has_fit_parameter(task.model, "sample_weight") else ()
+        weights = (weight, frozen(weight.copy())) if has_fit_parameter(task.model, "sample_weight") else ()
         for options in ({}, *({"sample_weight": w} for w in weights)):
             model = task.fit(X, **options)
             model.predict(X)

@@ -85,6 +85,17 @@ def test_bounds_bound():
         assert (memory.lower - memory.shrunk[memory.labels] <= distance.min(axis=1)).all()
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+def test_reach_is_half_the_way_to_the_next_center_at_most(offset):
+    centers = np.random.default_rng(0).normal(size=(30, 5)) + offset
+    distance = np.sqrt(((centers[:, None] - centers) ** 2).sum(axis=2)) + np.diag(np.full(30, np.inf))
+    half = distance.min(axis=1) / 2
+    assert (reach(centers) <= half).all()
+    np.testing.assert_allclose(reach(centers), half, rtol=1e-6)
+    assert reach(centers[:1]).tolist() == [np.inf]
+    assert reach(centers[[0, 0]]).tolist() == [0.0, 0.0]
+
+
 def test_sums_are_exact_and_forget_nothing():
     rng = np.random.default_rng(3)
     X = np.ascontiguousarray(rng.normal(size=(200, 2)) * 10.0 ** rng.integers(-6, 6, (200, 1)))

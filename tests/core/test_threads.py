@@ -58,31 +58,43 @@ def test_blas_is_restored_after_an_error():
 
 @pytest.mark.usefixtures("two")
 def test_blas_is_restored_by_the_last_of_many_threads_to_leave():
-    inside, seen = threading.Barrier(4, timeout=PATIENCE), []
+    together, inside, outside = threading.Barrier(4, timeout=PATIENCE), [], []
 
     def enter(turn):
         for _ in range(20):
             with serial_blas():
-                inside.wait()  # all four are inside
-                time.sleep(1e-4 * turn)  # and leave in some order
-                seen.append(set(blas()))
-            inside.wait()  # all four are outside
-            inside.wait()
+                together.wait()
+                time.sleep(1e-4 * turn)  # they leave one after another, never the same one last
+                inside.append(set(blas()))
+            together.wait()
+            if turn == 0:
+                outside.append(set(blas()))
+            together.wait()
+            turn = (turn + 1) % 4
 
-    def look():
-        for _ in range(20):
-            outside.append(set(blas()))
-
-    outside = []
     threads = [threading.Thread(target=enter, args=(turn,)) for turn in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    look()
-    assert len(seen) == 80
-    assert all(s == {1} for s in seen)
-    assert all(s == {2} for s in outside)
+    assert (len(inside), len(outside)) == (80, 20)
+    assert all(seen == {1} for seen in inside)
+    assert all(seen == {2} for seen in outside)
+
+
+@pytest.mark.usefixtures("two")
+def test_every_thread_may_hold_blas_not_only_the_first():
+    with serial_blas():
+        pass  # the main thread was first
+
+    seen = []
+    thread = threading.Thread(
+        target=lambda: Blocks.of(np.ones((2, 1)), block_rows=1).reduce(lambda X: seen.extend(blas()) or 0)
+    )
+    thread.start()
+    thread.join()
+    assert set(seen) == {1}
+    assert set(blas()) == {2}
 
 
 @pytest.mark.usefixtures("two")

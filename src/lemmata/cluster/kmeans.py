@@ -105,10 +105,15 @@ def draw_grid(blocks):
 
 def reach(centers):
     """Half the distance from each center to the nearest other, rounded down."""
-    if len(centers) == 1:
+    k, d = centers.shape
+    if k == 1:
         return np.full(1, np.inf)
-    gaps = np.array([np.partition(((centers - c) ** 2).sum(axis=1), 1)[1] for c in centers])
-    return 0.5 * np.sqrt(gaps) * (1.0 - lloyd.SLACK)
+    C = centers - centers.mean(axis=0)
+    squares = (C**2).sum(axis=1)
+    gaps = squares[:, None] + squares - 2.0 * (C @ C.T)
+    np.fill_diagonal(gaps, np.inf)
+    rounding = 4 * (d + 4) * np.finfo(float).eps * squares.max()  # of a product of rows no longer than this
+    return 0.5 * np.sqrt(np.maximum(gaps.min(axis=1) - rounding, 0.0)) * (1.0 - lloyd.SLACK)
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clusterer):

@@ -46,7 +46,7 @@ def serial_blas() -> Iterator[None]:
 
 
 def _take_over() -> None:
-    """Let this thread set BLAS: from 3.7 on, threadpoolctl silently ignores every thread but the last that did."""
+    """Let this thread set BLAS: from 3.8 on, threadpoolctl silently ignores every thread but the first that did."""
     for library in _controller.lib_controllers:
         getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
 
