@@ -76,26 +76,27 @@ MAKERS = {
 
 
 def write_api_pages():
-    """Write a page for each public package, with its names as `__all__` lists them, and one for makers."""
-    folder = DOCS / "api" / "generated"
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a page for each public package, with its names as `__all__` lists them, one for makers, and an overview."""
     packages = [m.name for m in iter_modules(lemmata.__path__) if m.ispkg and m.name not in ("core", "cli")]
     top = [name for name in lemmata.__all__ if name not in packages]
-    pages = {"lemmata": _page("lemmata", "What the top level holds.", {"lemmata": top})}
+    listed = {"lemmata": ("What is needed everywhere.", {"lemmata": top})}
     for name in packages:
         package = importlib.import_module(f"lemmata.{name}")
-        first = (package.__doc__ or "").strip().split("\n")[0]
-        pages[package.__name__] = _page(package.__name__, plain_text([first])[0], {package.__name__: package.__all__})
-    pages["makers"] = _page("lemmata.core", "For those who write estimators; users need none of these.", MAKERS)
+        listed[package.__name__] = plain_text([package.__doc__.split("\n")[0]])[0], {package.__name__: package.__all__}
+    listed["lemmata.core"] = "For those who write estimators; users need none of these.", MAKERS
+    pages = {f"package-{name}.rst": _page(name, "=", *entry) for name, entry in listed.items()}
+    pages["overview.txt"] = "\n".join(_page(name, "-", *entry, toctree=False) for name, entry in listed.items())
+    folder = DOCS / "api" / "generated"
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
-        path = folder / f"{name}.rst"
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+        if not (folder / name).exists() or (folder / name).read_text(encoding="utf-8") != text:
+            (folder / name).write_text(text, encoding="utf-8")
 
 
-def _page(title, first, names):
+def _page(title, underline, first, names, toctree=True):
     listed = "\n".join(f"   ~{module}.{name}" for module, members in names.items() for name in members)
-    return f"{title}\n{'=' * len(title)}\n\n{first}\n\n.. autosummary::\n   :toctree:\n   :nosignatures:\n\n{listed}\n"
+    options = ("   :toctree:\n" if toctree else "") + "   :nosignatures:\n"
+    return f"{title}\n{underline * len(title)}\n\n{first}\n\n.. autosummary::\n{options}\n{listed}\n"
 
 
 ITEM = re.compile(r"^(\*{0,2}\w+(?:, \w+)*) : (.*)$")

@@ -1,8 +1,10 @@
 """Checkpoints: a fit that was killed resumes, ends with the same bits, and never with those of another fit."""
 
+import copy
 import os
 import signal
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -25,29 +27,26 @@ class Killed(Exception):
 
 def walk(state):
     """Take a random step, so that the generator in the state must come back as well."""
-    x, rng = state["x"], state["rng"]
-    x = 0.9 * x + rng.standard_normal(3)
+    rng = copy.deepcopy(state["rng"])
+    x = 0.9 * state["x"] + rng.standard_normal(3)
     return {"x": x, "rng": rng}, float(x @ x)
 
 
-def start():
-    return {"x": np.zeros(3), "rng": np.random.default_rng(0)}
+def walked(path, kill_at=None):
+    """Walk 12 steps at most, of which the one with that number kills; return the run and how many were taken."""
+    steps = []
 
-
-def walked(path=None, kill_at=None, max_iter=12, step=walk, **options):
-    """Run a walk, killed in the step with that number."""
-    calls = []
-
-    def watched(state):
-        if len(calls) == kill_at:
+    def step(state):
+        if len(steps) == kill_at:
             raise Killed
-        calls.append(0)
-        return step(state)
+        steps.append(0)
+        return walk(state)
 
-    checkpoint = None if path is None else Checkpoint(path, IDENTITY)
-    with pytest.warns(ConvergenceWarning):
-        run = iterate(watched, start(), max_iter=max_iter, tol=0.0, name="walk", checkpoint=checkpoint, **options)
-    return run, len(calls)
+    start = {"x": np.zeros(3), "rng": np.random.default_rng(0)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        run = iterate(step, start, max_iter=12, tol=0.0, name="walk", checkpoint=Checkpoint(path, IDENTITY))
+    return run, len(steps)
 
 
 # The driver.
@@ -56,11 +55,11 @@ def walked(path=None, kill_at=None, max_iter=12, step=walk, **options):
 @pytest.mark.parametrize("kill_at", [1, 2, 5, 11])
 def test_a_killed_run_resumes_with_the_same_bits(tmp_path, monkeypatch, kill_at):
     monkeypatch.setattr("lemmata.core.iterate.WRITE_SHARE", 0)  # write after every step, however long a writing takes
-    expected, _ = walked()
+    expected, _ = walked(tmp_path / "never killed")
     with pytest.raises(Killed):
         walked(tmp_path / "c", kill_at)
-    run, calls = walked(tmp_path / "c")
-    assert calls == 12 - kill_at
+    run, steps = walked(tmp_path / "c")
+    assert steps == 12 - kill_at
     assert bits(run.state["x"]) == bits(expected.state["x"])
     assert run.state["rng"].bit_generator.state == expected.state["rng"].bit_generator.state
     assert bits(run.trace) == bits(expected.trace)
@@ -124,10 +123,8 @@ def test_the_checkpoint_of_another_fit_is_refused(tmp_path, key):
     with pytest.raises(Killed):
         walked(tmp_path / "c", 1)
     other = Checkpoint(tmp_path / "c", IDENTITY | {key: "other"})
-    with pytest.raises(
-        ValueError, match=rf"The checkpoint .*c belongs to another fit \(its {key} differs\); delete it or choose"
-    ):
-        iterate(walk, start(), max_iter=3, tol=0.0, name="walk", checkpoint=other)
+    with pytest.raises(ValueError, match=rf"The checkpoint .*c belongs to another fit \(its {key} differs\); delete it or"):
+        iterate(walk, None, max_iter=3, tol=0.0, name="walk", checkpoint=other)
     assert (tmp_path / "c").exists()
 
 
@@ -142,7 +139,7 @@ def test_a_damaged_checkpoint_is_refused_and_stays(tmp_path, damage):
     path.write_bytes({"cut": content[:-10], "altered": altered, "foreign": b"a,b\n1,2\n", "empty": b""}[damage])
     before = path.read_bytes()
     with pytest.raises(ModelFileError, match=r"c was not read: it is (damaged|no lemmata file)"):
-        iterate(walk, start(), max_iter=3, tol=0.0, name="walk", checkpoint=Checkpoint(path, IDENTITY))
+        walked(path)
     assert path.read_bytes() == before
 
 

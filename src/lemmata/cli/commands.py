@@ -3,15 +3,13 @@
 Nothing heavy is imported before a command runs, so that `lemmata --help` answers at once.
 """
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
-from functools import partial, wraps
+from functools import wraps
 from importlib.resources import as_file, files
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,8 +29,6 @@ app = typer.Typer(
 )
 
 MAX_SECTIONS = 3  # models with a section of their own in the report of `fit`; its score table has them all
-WARM_ROWS = 64  # of the tables of `warm`: enough for eight clusters that move more than once
-WARM_COLUMNS = (4, 16)  # with eight clusters on either side of `FEW` of k-means, so that both of its routes are compiled
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="CSV or Parquet file; a CSV file begins with a line of column names.")
@@ -216,9 +212,11 @@ def warm() -> None:
     """
     from numba import config
 
+    from lemmata.cli.warm import cache_line, tiny_fits
+
     if config.DISABLE_JIT:
         raise ValueError("NUMBA_DISABLE_JIT is set, so there is nothing to compile.")
-    fits = list(_tiny_fits())
+    fits = list(tiny_fits())
     failures: dict[str, str] = {}
     with _progress(len(fits)) as tick:
         for name, tiny_fit in fits:
@@ -229,7 +227,7 @@ def warm() -> None:
             tick()
     for name, reason in failures.items():
         Console(stderr=True, highlight=False, soft_wrap=True).print(f"[red]{escape(f'{name} failed: {reason}')}[/red]")
-    Console(highlight=False, soft_wrap=True).print(escape(_cache_line()))
+    Console(highlight=False, soft_wrap=True).print(escape(cache_line()))
 
 
 @app.command()
@@ -321,72 +319,6 @@ def _score_name(model: Any) -> str:
     from sklearn.base import is_regressor
 
     return "R²" if is_regressor(model) else "accuracy"
-
-
-def _tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
-    """List fits of every estimator to each kind of table it takes, for each kind of array has kernels of its own."""
-    from sklearn.utils import get_tags
-    from sklearn.utils.validation import has_fit_parameter
-
-    import lemmata
-
-    for name, cls in lemmata.all_estimators():
-        try:
-            estimator = cls()
-        except TypeError:  # needs an argument: nothing to run by default
-            continue
-        if "random_state" in estimator.get_params():
-            estimator.set_params(random_state=0)
-        layouts = ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",)
-        weightings = ("none", "writable", "read-only") if has_fit_parameter(estimator, "sample_weight") else ("none",)
-        kinds = product(WARM_COLUMNS, ("float64", "float32"), layouts, ("writable", "read-only"), weightings)
-        yield from ((name, partial(_tiny_fit, estimator, *kind)) for kind in kinds)
-
-
-def _tiny_fit(estimator: Any, n_columns: int, dtype: str, layout: str, access: str, weighting: str) -> None:
-    """Fit, predict and certify on one kind of table; X, y and weights are positive, since some models ask for that."""
-    import warnings
-
-    import numpy as np
-    from scipy.sparse import csr_array
-    from sklearn.base import clone, is_classifier
-    from sklearn.utils import get_tags
-
-    rng = np.random.default_rng(0)
-    X: Any = rng.random((WARM_ROWS, n_columns)).astype(dtype)
-    y, weight = X.sum(axis=1), rng.random(WARM_ROWS)
-    if is_classifier(estimator):
-        y = np.arange(WARM_ROWS) % 3
-    if layout == "sparse":
-        X = csr_array(np.where(X < 0.5, X, 0))
-    parts = (X.data, X.indices, X.indptr) if layout == "sparse" else (X,)
-    for array in (*parts, y):
-        array.flags.writeable = access == "writable"
-    weight.flags.writeable = weighting == "writable"
-    target = (y,) if get_tags(estimator).target_tags.required else ()
-    options = {} if weighting == "none" else {"sample_weight": weight}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of no interest for tables without a meaning
-        model = clone(estimator).fit(X, *target, **options)
-        for verb in ("predict", "predict_proba", "transform"):
-            if hasattr(model, verb):
-                getattr(model, verb)(X)
-        with suppress(NotImplementedError):  # an estimator that has no certificate yet
-            model.certify(X, *target, **options)
-
-
-def _cache_line() -> str:
-    """Say how many kernels are compiled and where the cache is."""
-    from numba.core.dispatcher import Dispatcher
-
-    modules = [module for name, module in sys.modules.items() if name.startswith("lemmata.")]
-    kernels = {member for module in modules for member in vars(module).values() if isinstance(member, Dispatcher)}
-    stats = [kernel.stats for kernel in kernels if kernel.signatures]
-    if any(s.cache_path is None for s in stats):
-        raise ValueError("the cache has no folder that can be written; name one in NUMBA_CACHE_DIR.")
-    compiled, found = sum(s.cache_misses.total() for s in stats), sum(s.cache_hits.total() for s in stats)
-    place = f"; the cache is {os.path.commonpath([s.cache_path for s in stats])}" if stats else ""
-    return f"{compiled} kernels compiled, {found} found ready{place}"
 
 
 @contextmanager

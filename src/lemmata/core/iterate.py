@@ -9,7 +9,7 @@ nothing else that changes: then a checkpoint resumes with the same bits as if no
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -128,7 +128,6 @@ def iterate(
     (True, 6, 1.414213562373)
     """
     from sklearn.exceptions import ConvergenceWarning
-    from tqdm import tqdm
 
     trace: list[float] = []
     best, best_objective, converged = state, np.inf, False
@@ -136,7 +135,7 @@ def iterate(
     if checkpoint is not None and (saved := checkpoint.read()) is not None:
         state, best, trace, converged = saved
         best_objective = min(trace)
-    with tqdm(total=max_iter, initial=len(trace), desc=name, disable=not verbose) as bar:
+    with _bar(max_iter, len(trace), name) if verbose else nullcontext() as bar:
         try:
             while not converged and len(trace) < max_iter:
                 for callback in callbacks:
@@ -150,8 +149,9 @@ def iterate(
                 trace.append(objective)
                 if monotone or objective <= best_objective:
                     best, best_objective = state, objective
-                bar.update()
-                bar.set_postfix_str(f"objective {objective:.8g}", refresh=False)
+                if bar is not None:
+                    bar.update()
+                    bar.set_postfix_str(f"objective {objective:.8g}", refresh=False)
                 if checkpoint is not None:
                     checkpoint.write(state, best, trace, converged=converged)
                 stops = [callback.end(len(trace) - 1, state) for callback in callbacks]
@@ -168,6 +168,13 @@ def iterate(
         message = f"{name} {told} after {len(trace)} iterations: the best state so far is kept{advice}."
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return Run(best, np.array(trace), False, reason)
+
+
+def _bar(total: int, done: int, name: str) -> Any:
+    """Show a progress bar; not made where it is not shown, because tqdm starts a thread of its own all the same."""
+    from tqdm import tqdm
+
+    return tqdm(total=total, initial=done, desc=name)
 
 
 def _watch(trace: list[float], objective: float, monotone: str | None, rounding: float, name: str) -> None:

@@ -1,0 +1,79 @@
+"""What `lemmata warm` runs: every estimator on every kind of tiny table, so that each kernel is compiled once and kept."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import product
+from typing import Any
+
+WARM_ROWS = 64  # of the tables of `warm`: enough for eight clusters that move more than once
+WARM_COLUMNS = (4, 16)  # with eight clusters on either side of `FEW` of k-means, so that both of its routes are compiled
+
+
+def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
+    """List fits of every estimator to each kind of table it takes, for each kind of array has kernels of its own."""
+    from sklearn.utils import get_tags
+    from sklearn.utils.validation import has_fit_parameter
+
+    import lemmata
+
+    for name, cls in lemmata.all_estimators():
+        try:
+            estimator = cls()
+        except TypeError:  # needs an argument: nothing to run by default
+            continue
+        if "random_state" in estimator.get_params():
+            estimator.set_params(random_state=0)
+        layouts = ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",)
+        weightings = ("none", "writable", "read-only") if has_fit_parameter(estimator, "sample_weight") else ("none",)
+        kinds = product(WARM_COLUMNS, ("float64", "float32"), layouts, ("writable", "read-only"), weightings)
+        yield from ((name, partial(tiny_fit, estimator, *kind)) for kind in kinds)
+
+
+def tiny_fit(estimator: Any, n_columns: int, dtype: str, layout: str, access: str, weighting: str) -> None:
+    """Fit, predict and certify on one kind of table; X, y and weights are positive, since some models ask for that."""
+    import warnings
+
+    import numpy as np
+    from scipy.sparse import csr_array
+    from sklearn.base import clone, is_classifier
+    from sklearn.utils import get_tags
+
+    rng = np.random.default_rng(0)
+    X: Any = rng.random((WARM_ROWS, n_columns)).astype(dtype)
+    y, weight = X.sum(axis=1), rng.random(WARM_ROWS)
+    if is_classifier(estimator):
+        y = np.arange(WARM_ROWS) % 3
+    if layout == "sparse":
+        X = csr_array(np.where(X < 0.5, X, 0))
+    parts = (X.data, X.indices, X.indptr) if layout == "sparse" else (X,)
+    for array in (*parts, y):
+        array.flags.writeable = access == "writable"
+    weight.flags.writeable = weighting == "writable"
+    target = (y,) if get_tags(estimator).target_tags.required else ()
+    options = {} if weighting == "none" else {"sample_weight": weight}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of no interest for tables without a meaning
+        model = clone(estimator).fit(X, *target, **options)
+        for verb in ("predict", "predict_proba", "transform"):
+            if hasattr(model, verb):
+                getattr(model, verb)(X)
+        with suppress(NotImplementedError):  # an estimator that has no certificate yet
+            model.certify(X, *target, **options)
+
+
+def cache_line() -> str:
+    """Say how many kernels are compiled and where the cache is."""
+    from numba.core.dispatcher import Dispatcher
+
+    modules = [module for name, module in sys.modules.items() if name.startswith("lemmata.")]
+    kernels = {member for module in modules for member in vars(module).values() if isinstance(member, Dispatcher)}
+    stats = [kernel.stats for kernel in kernels if kernel.signatures]
+    folders = [s.cache_path for s in stats if s.cache_path is not None]
+    if len(folders) < len(stats):
+        raise ValueError("the cache has no folder that can be written; name one in NUMBA_CACHE_DIR.")
+    compiled, found = sum(s.cache_misses.total() for s in stats), sum(s.cache_hits.total() for s in stats)
+    place = f"; the cache is {os.path.commonpath(folders)}" if folders else ""
+    return f"{compiled} kernels compiled, {found} found ready{place}"
