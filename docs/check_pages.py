@@ -47,7 +47,7 @@ def shell(command: str, show: bool = True) -> None:
     }
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=here, check=False)
     lines = [line.rstrip() for line in (done.stdout + done.stderr).strip("\n").split("\n")]
-    if show and any(lines):
+    if (show or done.returncode) and any(lines):
         print("\n".join(lines))
 
 

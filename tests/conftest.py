@@ -23,3 +23,8 @@ for old in CACHES.glob("*"):
     if time.time() - old.stat().st_mtime > WEEK:  # old enough that no run of another state of the sources is at it
         shutil.rmtree(old, ignore_errors=True)
 os.makedirs(os.environ["NUMBA_CACHE_DIR"], exist_ok=True)
+
+
+def pytest_configure(config):
+    """Name the marker of tests that plain Python is too slow for."""
+    config.addinivalue_line("markers", "slow_without_jit: takes minutes under NUMBA_DISABLE_JIT=1")

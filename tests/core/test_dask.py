@@ -87,7 +87,6 @@ def test_frames_give_the_bits_of_the_array(table):
     assert verbs(blocks, 3) == verbs(Blocks.of(*table, block_rows=CUT), 3)
 
 
-@pytest.mark.usefixtures("anywhere")
 def test_chunks_of_unknown_length(table):
     stored = frame(table)
     X, y, weight = stored[NAMES].to_dask_array(), stored["y"].to_dask_array(), stored["w"].to_dask_array()
@@ -95,7 +94,6 @@ def test_chunks_of_unknown_length(table):
     assert verbs(Blocks.of(X, y, weight), 3) == verbs(Blocks.of(*table, block_rows=CUT), 3)
 
 
-@pytest.mark.usefixtures("anywhere")
 def test_aligned_arrays_may_be_in_memory_or_absent(table):
     X, y, weight = table
     blocks = Blocks.of(on_dask(X)[0], y, None)
