@@ -53,7 +53,7 @@ ROWS = [
         inertia,
         {"scikit-learn": bar, "intelex": bar},
         agree=1e-9,
-        repeats=3,
+        repeats=2,
     )
     for n, d, k, bar in ((200_000, 20, 50, 2.5), (1_000_000, 2, 8, 1.2), (100_000, 64, 200, 1.2))
     for clusters in (True, False)

@@ -224,6 +224,8 @@ def test_with_columns_makes_columns_on_the_way(table):
     once = np.hstack([X, X**2])
     assert (wide.n_rows, wide.n_columns, wide.columns) == (ROWS, 6, None)
     assert bits(wide.map(rows_of)) == bits(once)
+    assert bits(wide.first()) == bits((once[:CUT], y[:CUT], weight[:CUT]))
+    assert bits(wide.take(np.array([2, 50]))) == bits((once[[2, 50]], y[[2, 50]], weight[[2, 50]]))
     assert bits(wide.with_columns(squared, 12).map(rows_of)) == bits(np.hstack([once, once**2]))
     assert bits(blocks.map(rows_of)) == bits(X)
 

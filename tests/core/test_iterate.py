@@ -317,6 +317,21 @@ def test_scoring_monitor_hears_of_every_iteration(rows):
     assert [entry["task_id"] for entry in log] == list(range(model.n_iter_))
 
 
+def test_scoring_monitor_inside_a_pipeline_and_a_search(rows):
+    monitor = ScoringMonitor(scoring=None)
+    pipeline = make_pipeline(StandardScaler(), KMeans(3, random_state=0).set_callbacks(monitor)).fit(rows)
+    log = monitor.get_logs()
+    assert log.estimator_name == "Pipeline"
+    assert [entry["task_name"] for entry in log.data] == ["iteration"] * pipeline[-1].n_iter_
+    monitor = ScoringMonitor(scoring=None)
+    kmeans = KMeans(random_state=0).set_callbacks(monitor)
+    search = GridSearchCV(kmeans, {"n_clusters": [2, 3]}, cv=2).fit(rows)
+    runs = {entry["parent_task_id_path"] for entry in monitor.get_logs().data}
+    assert len(runs) == 2 * 2 + 1  # each candidate on each split, and the best of them on all rows
+    assert sum(entry["task_id"] == 0 for entry in monitor.get_logs().data) == len(runs)
+    assert search.best_estimator_.n_clusters == 3
+
+
 @pytest.mark.xfail(reason="Fitting hands no X and y to scikit-learn's callbacks, without which ScoringMonitor scores nothing")
 def test_scoring_monitor_scores_every_iteration(rows):
     monitor = ScoringMonitor(scoring=None)
