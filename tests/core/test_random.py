@@ -52,6 +52,12 @@ def test_children_are_the_same_for_the_same_seed():
     assert [r.random() for r in spawn(generator(1), 3)] != [r.random() for r in spawn(generator(2), 3)]
 
 
+def test_children_do_not_wait_for_one_another():
+    forward, backward = spawn(generator(1), 4), spawn(generator(1), 4)
+    draws = {i: forward[i].random(3).tolist() for i in range(4)}
+    assert {i: backward[i].random(3).tolist() for i in reversed(range(4))} == draws
+
+
 def test_a_second_brood_is_another():
     rng = generator(1)
     draws = [r.random() for r in spawn(rng, 4) + spawn(rng, 4)] + [rng.random()]

@@ -46,29 +46,29 @@ class Farthest:
         return Farthest(distance, rows, self.n)
 
 
-def farthest_block(X, weight, centers, n):
+def farthest_block(X, weight, scoring, n):
     """List the n rows of a block that are farthest from their centers."""
-    _, squared = lloyd.nearest(X, centers)
+    _, squared = lloyd.nearest(X, scoring)
     top = np.argsort(-squared, kind="stable")[:n]
     rows = X[top].toarray() if is_sparse(X) else X[top]
     return Farthest(squared[top], rows.astype(float), n)
 
 
-def label_block(X, weight, centers):
+def label_block(X, weight, scoring):
     """Nearest center of each row."""
-    return lloyd.nearest(X, centers)[0]
+    return lloyd.nearest(X, scoring)[0]
 
 
-def label_and_distance_block(X, weight, centers):
+def label_and_distance_block(X, weight, scoring):
     """Nearest center of each row, and the squared distance to it."""
-    return lloyd.nearest(X, centers)
+    return lloyd.nearest(X, scoring)
 
 
-def cluster_block(X, weight, centers):
+def cluster_block(X, weight, scoring):
     """Weight and inertia of each cluster."""
-    labels, squared = lloyd.nearest(X, centers)
+    labels, squared = lloyd.nearest(X, scoring)
     w = np.ones(len(labels)) if weight is None else weight
-    k = len(centers)
+    k = len(scoring.centers)
     return np.bincount(labels, w, minlength=k), np.bincount(labels, w * squared, minlength=k)
 
 
@@ -81,9 +81,9 @@ def transform_block(X, weight, centers):
     return out
 
 
-def gain_block(X, weight, centers, means, counts):
+def gain_block(X, weight, scoring, means, counts):
     """Largest decrease of the inertia by giving a single row to another center, both means following (Hartigan)."""
-    labels, _ = lloyd.nearest(X, centers)
+    labels, _ = lloyd.nearest(X, scoring)
     to = transform_block(X, weight, means) ** 2
     w = np.ones(len(labels)) if weight is None else weight
     each = np.arange(len(labels))
@@ -101,19 +101,6 @@ def draw_grid(blocks):
     size, heaviest, total, scatter = blocks.reduce(lloyd.extent_block, origin)
     bits = 61 - blocks.n_rows.bit_length()
     return lloyd.Grid(origin, size.value or 1.0, heaviest.value, bits), total, scatter
-
-
-def reach(centers):
-    """Half the distance from each center to the nearest other, rounded down."""
-    k, d = centers.shape
-    if k == 1:
-        return np.full(1, np.inf)
-    C = centers - centers.mean(axis=0)
-    squares = (C**2).sum(axis=1)
-    gaps = squares[:, None] + squares - 2.0 * (C @ C.T)
-    np.fill_diagonal(gaps, np.inf)
-    rounding = 4 * (d + 4) * np.finfo(float).eps * squares.max()  # of a product of rows no longer than this
-    return 0.5 * np.sqrt(np.maximum(gaps.min(axis=1) - rounding, 0.0)) * (1.0 - lloyd.SLACK)
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clusterer):
@@ -211,12 +198,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         with serial_blas(), self._fitting(blocks, n_runs) as fitting:
             for rng in spawn(generator(self.random_state), n_runs):
                 run = self._run(blocks, grid, scatter, self._start(blocks, rng), tol, fitting)
-                inertia = blocks.reduce(cluster_block, run.state)[1].sum()
-                if best is None or inertia < best[0]:
-                    best = inertia, run
+                if best is None or (run.n_iter and run.trace[-1] < best.trace[-1]):  # an interrupted run may have no trace
+                    best = run
                 if run.reason in ("interrupted", "callback"):
                     break
-            self._keep(X, blocks, best[1])
+            self._keep(X, blocks, best)
         return self
 
     def _n_runs(self):
@@ -257,9 +243,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         def step(centers):
             nonlocal memory
             if remembers:
-                statistics, memory = blocks.sweep(lloyd.sweep, memory, centers, reach(centers), grid)
+                statistics, memory = blocks.sweep(lloyd.sweep, memory, lloyd.scoring_of(centers), grid)
             else:
-                statistics = blocks.reduce(lloyd.lloyd_block, centers, grid)
+                statistics = blocks.reduce(lloyd.lloyd_block, lloyd.scoring_of(centers), grid)
             means, counts = move(centers, statistics, grid)
             explained = counts @ ((means - grid.origin) ** 2).sum(axis=1)
             if not counts.all():
@@ -277,10 +263,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         self.n_iter_, self.converged_ = run.n_iter, run.converged
         self.trace_ = run.trace
         centers = self.cluster_centers_.astype(float)
-        counts, inertia = blocks.reduce(cluster_block, centers)
+        scoring = lloyd.scoring_of(centers)
+        counts, inertia = blocks.reduce(cluster_block, scoring)
         self.inertia_, self.size_weighted_inertia_ = float(inertia.sum()), float(counts @ inertia)
         whole = blocks if blocks.complete else self._blocks(X, reset=False, order="C")
-        self.labels_ = whole.map(label_block, centers)
+        self.labels_ = whole.map(label_block, scoring)
         if blocks.home != "dask" and len(np.unique(self.labels_)) < self.n_clusters:
             warnings.warn(
                 f"Only {len(np.unique(self.labels_))} of {self.n_clusters} clusters have rows: no more rows are distinct.",
@@ -291,7 +278,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
     def predict(self, X):
         """Give each row the number of its nearest center."""
         blocks, centers = self._blocks_and_centers(X)
-        return blocks.map(label_block, centers)
+        return blocks.map(label_block, lloyd.scoring_of(centers))
 
     def transform(self, X):
         """Give the distance of each row to each center."""
@@ -301,7 +288,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
     def score(self, X, y=None, sample_weight=None):
         """Give minus the inertia of rows X."""
         blocks, centers = self._blocks_and_centers(X, sample_weight)
-        return -float(blocks.reduce(cluster_block, centers)[1].sum())
+        return -float(blocks.reduce(cluster_block, lloyd.scoring_of(centers))[1].sum())
 
     def _blocks_and_centers(self, X, sample_weight=None):
         """Validate a table and the centers that a compiled kernel is about to index."""
@@ -319,13 +306,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         """Prove the fixed point, and bound how far the inertia is from the least that any centers have."""
         blocks, centers = self._blocks_and_centers(X, sample_weight)
         grid, total, _ = draw_grid(blocks)
-        counts, inertia = blocks.reduce(cluster_block, centers)
-        means = move(centers, blocks.reduce(lloyd.lloyd_block, centers, grid), grid)[0]
+        scoring = lloyd.scoring_of(centers)
+        counts, inertia = blocks.reduce(cluster_block, scoring)
+        means = move(centers, blocks.reduce(lloyd.lloyd_block, scoring, grid), grid)[0]
         scatter = scatter_about_the_mean(blocks, grid.origin)
         spread, floor = np.sqrt(max(np.trace(scatter) / total, TINY)), np.finfo(float).eps * float(np.trace(scatter))
         drift = float(np.sqrt(((centers - means) ** 2).sum(axis=1)).max() / spread)
         rounding = 4 * np.finfo(self.cluster_centers_.dtype).eps * float(np.abs(centers).max() / spread)
-        gain = blocks.reduce(gain_block, centers, means, counts).value if len(centers) > 1 else 0.0
+        gain = blocks.reduce(gain_block, scoring, means, counts).value if len(centers) > 1 else 0.0
         scale = max(float(inertia.sum()), floor, TINY)
         excess = max(float(inertia.sum()) - self._bound(blocks, centers, scatter), 0.0) / scale
         kind = "proof" if excess <= GAP_LIMIT else "local"  # where the bound is met, the fixed point is the best of all
@@ -347,7 +335,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
             rows, weight = blocks.take(np.arange(blocks.n_rows))
             if weight is None:
                 rows = (rows.toarray() if is_sparse(rows) else rows).astype(float)
-                bound = max(bound, semidefinite_bound(rows, lloyd.nearest(rows, centers)[0], len(centers)))
+                bound = max(bound, semidefinite_bound(rows, lloyd.nearest(rows, lloyd.scoring_of(centers))[0], len(centers)))
         return bound
 
     def _wrong_labels(self, X):
@@ -355,7 +343,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         blocks, centers = self._blocks_and_centers(X)
         if blocks.n_rows != len(self.labels_) or np.max(self.labels_) >= self.n_clusters or np.min(self.labels_) < 0:
             return np.inf
-        nearest, squared = blocks.map(label_and_distance_block, centers)
+        nearest, squared = blocks.map(label_and_distance_block, lloyd.scoring_of(centers))
         nearest, labels = np.asarray(nearest), np.asarray(self.labels_)
         rows = np.flatnonzero(nearest != labels)
         if not len(rows):
@@ -374,7 +362,7 @@ def move(centers, statistics, grid):
 def relocate(blocks, centers, means, counts):
     """Move centers without rows to the rows farthest from their centers, unless every row sits on its center."""
     empty = np.flatnonzero(counts == 0)
-    far = blocks.reduce(farthest_block, centers, len(empty))
+    far = blocks.reduce(farthest_block, lloyd.scoring_of(centers), len(empty))
     means = means.copy()
     for j, row, distance in zip(empty, far.rows, far.distance, strict=False):
         if distance > 0:

@@ -4,8 +4,8 @@ A pass gives each row to its nearest center and sums, for each center, the weigh
 row, kept from pass to pass, tell when nothing can have changed [1]: `upper` ≥ distance to its own center, `lower` ≤ distance
 to every other. When centers move by mⱼ, upper grows by m of its own and lower shrinks by the largest other m; a row with
 upper below lower, or below half the distance from its center to the next, keeps its label unseen. Rows that remain are
-scored all at once: ‖c‖² − 2 x·c in float32, by one matrix product that is twice as fast as in float64; a rigorous bound on
-its error says which centers could be nearest, and only if there are several are they compared exactly.
+scored side by side: ‖c‖² − 2 x·c in float32, twice as fast as in float64; a rigorous bound on its error says whether the
+nearest is beyond doubt, and only if not are the centers compared exactly.
 
 Sums change only by the rows that changed hands. They are kept as exact integers on a grid of more than 80 bits, so that
 adding and taking away leaves no trace. Labels are those of exact float64 distances, ties going to the first center. So a
@@ -24,8 +24,7 @@ from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
 
 SLACK = 1e-10  # relative; rounding of distances and of thousands of bound updates stays far below
-CHUNK = 512  # rows scored at once: scores of 200 centers then stay in the second-level cache
-FEW = 96  # centers times columns up to which comparing exactly is as fast as a matrix product
+TILE = 256  # rows scored side by side: long enough for the loops, short enough for the first-level cache
 UNIT32 = 2.0**-24  # rounding of float32
 
 
@@ -48,6 +47,19 @@ class Grid(NamedTuple):
         return (high + low / 2.0**self.bits) * (self.size / 2.0**self.bits)
 
 
+class Scoring(NamedTuple):
+    """Centers, and all that a pass derives from them alone."""
+
+    centers: np.ndarray  # (k, d)
+    reach: np.ndarray  # (k,) half the distance to the next center, rounded down
+    coefficients: (
+        np.ndarray
+    )  # −2 c in float32, in units of `length` from `origin`; padded to pairs of centers, fours of columns
+    norms: np.ndarray  # ‖c‖² in the same units; infinite for the padding
+    origin: np.ndarray
+    length: float  # of the longest center, from the origin
+
+
 class Cache(NamedTuple):
     """What a block remembers of its last pass."""
 
@@ -57,7 +69,14 @@ class Cache(NamedTuple):
     labels: np.ndarray
     upper: np.ndarray  # less what the center has grown
     lower: np.ndarray  # plus what it has shrunk
-    statistics: tuple
+    counts: np.ndarray  # the integers of `Grid`, high and low
+    counts_low: np.ndarray
+    sums: np.ndarray
+    sums_low: np.ndarray
+
+    def statistics(self):
+        """Copy the integers of `Grid`."""
+        return tuple(a.copy() for a in self[6:])
 
 
 @dataclass(frozen=True)
@@ -82,18 +101,40 @@ def squared_distance(X, i, centers, j):
 
 
 @kernel
-def survivors(X, centers, grown, shrunk, reach, labels, upper, lower, rows):
+def drift(cache, centers):
+    """Account for a move of the centers: upper bounds grow by it, lower bounds shrink by the largest of another center."""
+    k, d = centers.shape
+    moves = np.zeros(k)
+    first, second, which = 0.0, 0.0, -1
+    for j in range(k):
+        s = 0.0
+        for f in range(d):
+            t = centers[j, f] - cache.centers[j, f]
+            s += t * t
+            cache.centers[j, f] = centers[j, f]
+        moves[j] = np.sqrt(s) * (1.0 + SLACK)
+        if moves[j] > first:
+            first, second, which = moves[j], first, j
+        elif moves[j] > second:
+            second = moves[j]
+    for j in range(k):
+        cache.grown[j] += moves[j]
+        cache.shrunk[j] += second if j == which else first
+
+
+@kernel
+def survivors(X, scoring, cache, rows):
     """List the rows of a block whose nearest center may have changed, and count them.
 
     Bounds are stored net of what their center has grown and shrunk in all passes so far, so rows that pass are only read.
     """
     n = 0
     for i in range(len(X)):
-        a = labels[i]
-        bound = max(lower[i] - shrunk[a], reach[a]) * (1.0 - SLACK)
-        if upper[i] + grown[a] >= bound:
-            near = np.sqrt(squared_distance(X, i, centers, a)) * (1.0 + SLACK)
-            upper[i] = near - grown[a]
+        a = cache.labels[i]
+        bound = max(cache.lower[i] - cache.shrunk[a], scoring.reach[a]) * (1.0 - SLACK)
+        if cache.upper[i] + cache.grown[a] >= bound:
+            near = np.sqrt(squared_distance(X, i, scoring.centers, a)) * (1.0 + SLACK)
+            cache.upper[i] = near - cache.grown[a]
             if near >= bound:
                 rows[n] = i
                 n += 1
@@ -101,124 +142,150 @@ def survivors(X, centers, grown, shrunk, reach, labels, upper, lower, rows):
 
 
 @kernel
-def compare(X, rows, centers, grown, shrunk, labels, upper, lower):
-    """Give rows to their nearest centers by exact distances to all of them."""
-    for r in range(len(rows)):
-        i = rows[r]
-        best, second, nearest = np.inf, np.inf, 0
-        for j in range(len(centers)):
-            s = squared_distance(X, i, centers, j)
-            if s < best:
-                best, second, nearest = s, best, j
-            elif s < second:
-                second = s
-        labels[i] = nearest
-        upper[i] = np.sqrt(best) * (1.0 + SLACK) - grown[nearest]
-        lower[i] = np.sqrt(second) * (1.0 - SLACK) + shrunk[nearest]
+def compare(X, i, centers, cache):
+    """Give a row to its nearest center by exact distances to all of them."""
+    best, second, nearest = np.inf, np.inf, 0
+    for j in range(len(centers)):
+        s = squared_distance(X, i, centers, j)
+        if s < best:
+            best, second, nearest = s, best, j
+        elif s < second:
+            second = s
+    cache.labels[i] = nearest
+    cache.upper[i] = np.sqrt(best) * (1.0 + SLACK) - cache.grown[nearest]
+    cache.lower[i] = np.sqrt(second) * (1.0 - SLACK) + cache.shrunk[nearest]
 
 
 @kernel
-def gather(X, rows, origin, scale, out):
-    """Copy rows, centered and scaled, in float32; return their squared lengths."""
-    squares = np.empty(len(rows))
+def lay_out(X, rows, origin, scale, tile, squares):
+    """Write rows side by side into a tile (below its two rows of scores), in float32; and their squared lengths."""
     for r in range(len(rows)):
-        x, copy, s = X[rows[r]], out[r], np.float32(0.0)
+        x, s = X[rows[r]], np.float32(0.0)
         for f in range(len(x)):
             t = np.float32((np.float64(x[f]) - origin[f]) * scale)
-            copy[f] = t
+            tile[(f + 2) * TILE + r] = t
             s += t * t
         squares[r] = s
-    return squares
 
 
 @kernel
-def two_best(scores, norms, best, second, nearest):
-    """Find the least and second-least of scores (n_centers, n_rows) plus norms, and where the least is.
+def score(tile, coefficients, norms, best, second, nearest):
+    """Find the least and second-least score of each row of a tile over all centers, and where the least is.
 
-    Two centers at a time: half the traffic. The loops over rows are elementwise selections, which vectorize.
+    Two centers and four columns at a time, so that the innermost loops, which run over rows, are bound by multiplications.
+    Indices are unsigned: for signed ones the compiler allows for Python's negative indices, and does not vectorize.
     """
+    width = np.uint64(TILE)
     best[:] = np.inf
     second[:] = np.inf
-    k = len(norms)
-    for j in range(0, k - 1, 2):
+    for j in range(0, len(norms), 2):
         norm0, norm1, here0, here1 = norms[j], norms[j + 1], np.int32(j), np.int32(j + 1)
-        row0, row1 = scores[j], scores[j + 1]
-        for r in range(len(best)):
-            s0, s1, b, t = row0[r] + norm0, row1[r] + norm1, best[r], second[r]
+        for r in range(width):
+            tile[r] = norm0
+            tile[width + r] = norm1
+        for f in range(0, coefficients.shape[1], 4):
+            a0, a1, a2, a3 = coefficients[j, f], coefficients[j, f + 1], coefficients[j, f + 2], coefficients[j, f + 3]
+            other = coefficients[j + 1]
+            b0, b1, b2, b3 = other[f], other[f + 1], other[f + 2], other[f + 3]
+            row0 = np.uint64((f + 2) * TILE)
+            row1, row2, row3 = row0 + width, row0 + np.uint64(2) * width, row0 + np.uint64(3) * width
+            for r in range(width):
+                x0, x1, x2, x3 = tile[row0 + r], tile[row1 + r], tile[row2 + r], tile[row3 + r]
+                tile[r] += a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
+                tile[width + r] += b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
+        for r in range(width):  # elementwise selections
+            s0, s1, b, t = tile[r], tile[width + r], best[r], second[r]
             first = s0 <= s1
             low, high, here = (s0 if first else s1), (s1 if first else s0), (here0 if first else here1)
             closer = low < b
             middle = b if closer else low
-            other = high if high < t else t
-            second[r] = middle if middle < other else other
+            rest = high if high < t else t
+            second[r] = middle if middle < rest else rest
             nearest[r] = here if closer else nearest[r]
             best[r] = low if closer else b
-    if k % 2:
-        for r in range(len(best)):
-            s, b, t = scores[k - 1, r] + norms[k - 1], best[r], second[r]
-            closer = s < b
-            middle = b if closer else s
-            second[r] = middle if middle < t else t
-            nearest[r] = np.int32(k - 1) if closer else nearest[r]
-            best[r] = s if closer else b
 
 
 @kernel
-def choose(scores, norms, squares, largest, length, X, rows, centers, grown, shrunk, labels, upper, lower):
-    """Give rows to their nearest centers from float32 scores (n_centers, n_rows), exactly.
+def settle(X, rows, best, second, nearest, squares, scoring, cache):
+    """Give rows to their nearest centers from their scores, exactly.
 
     A score plus the squared length of its row misses the squared distance by at most `error`; where the two best are closer
     than twice that, all centers are compared by their exact distances.
     """
-    m, d = len(rows), X.shape[1]
-    best, second = np.empty(m, dtype=np.float32), np.empty(m, dtype=np.float32)
-    nearest = np.zeros(m, dtype=np.int32)
-    two_best(scores, norms, best, second, nearest)
-    near, far, margin = np.empty(m), np.empty(m), np.empty(m)
-    for r in range(m):
-        error = UNIT32 * (d + 4) * (2.5 * np.sqrt(squares[r]) * largest + 1.5 * squares[r] + 3.0 * largest * largest)
+    unit, length = UNIT32 * (X.shape[1] + 4), scoring.length
+    for r in range(len(rows)):
+        i, a = rows[r], nearest[r]
+        error = unit * (2.5 * np.sqrt(squares[r]) + 1.5 * squares[r] + 3.0)
         low, next_low = np.float64(best[r]), np.float64(second[r])
-        margin[r] = next_low - low - 2.0 * error
-        near[r] = np.sqrt(max(low + squares[r] + error, 0.0)) * (length * (1.0 + SLACK))
-        far[r] = np.sqrt(max(next_low + squares[r] - error, 0.0)) * (length * (1.0 - SLACK))
-    for r in range(m):
-        if margin[r] > 0.0:  # false for NaN, so that overflown scores are compared as well
-            i, a = rows[r], nearest[r]
-            labels[i] = a
-            upper[i] = near[r] - grown[a]
-            lower[i] = far[r] + shrunk[a]
+        if next_low - low > 2.0 * error:  # false for NaN, so that overflown scores are compared as well
+            cache.labels[i] = a
+            near, far = max(low + squares[r] + error, 0.0), max(next_low + squares[r] - error, 0.0)
+            cache.upper[i] = np.sqrt(near) * (length * (1.0 + SLACK)) - cache.grown[a]
+            cache.lower[i] = np.sqrt(far) * (length * (1.0 - SLACK)) + cache.shrunk[a]
         else:
-            compare(X, rows[r : r + 1], centers, grown, shrunk, labels, upper, lower)
+            compare(X, i, scoring.centers, cache)
 
 
 @kernel
-def transfer(X, weight, rows, before, labels, origin, size, heaviest, bits, counts, counts_low, sums, sums_low):
+def assign(X, rows, scoring, cache):
+    """Give the listed rows of a dense block to their nearest centers, and set their bounds."""
+    tile = np.zeros((scoring.coefficients.shape[1] + 2) * TILE, dtype=np.float32)
+    best, second = np.empty(TILE, dtype=np.float32), np.empty(TILE, dtype=np.float32)
+    nearest, squares = np.zeros(TILE, dtype=np.int32), np.empty(TILE)
+    for start in range(0, len(rows), TILE):
+        part = rows[start : start + TILE]
+        lay_out(X, part, scoring.origin, 1.0 / scoring.length, tile, squares)
+        score(tile, scoring.coefficients, scoring.norms, best, second, nearest)
+        settle(X, part, best, second, nearest, squares, scoring, cache)
+
+
+@kernel
+def transfer(X, weight, rows, before, grid, cache):
     """Move rows from the sums of the center they had (none if before is empty) to those of the center they have."""
-    fine = 2.0**bits
-    scale, weight_scale = fine / size, fine / heaviest
+    fine = 2.0**grid.bits
+    scale, weight_scale = fine / grid.size, fine / grid.weight
     for r in range(len(rows)):
         i = rows[r]
-        a, b = labels[i], before[r] if len(before) else -1
+        a, b = cache.labels[i], before[r] if len(before) else -1
         if a == b:
             continue
         w = 1.0 if weight is None else weight[i]
         v = w * weight_scale
         high = np.rint(v)
         q, p = np.int64(high), np.int64(np.rint((v - high) * fine))
-        counts[a] += q
-        counts_low[a] += p
+        cache.counts[a] += q
+        cache.counts_low[a] += p
         if b >= 0:
-            counts[b] -= q
-            counts_low[b] -= p
+            cache.counts[b] -= q
+            cache.counts_low[b] -= p
         for f in range(X.shape[1]):
-            v = w * (np.float64(X[i, f]) - origin[f]) * scale
+            v = w * (np.float64(X[i, f]) - grid.origin[f]) * scale
             high = np.rint(v)
             q, p = np.int64(high), np.int64(np.rint((v - high) * fine))
-            sums[a, f] += q
-            sums_low[a, f] += p
+            cache.sums[a, f] += q
+            cache.sums_low[a, f] += p
             if b >= 0:
-                sums[b, f] -= q
-                sums_low[b, f] -= p
+                cache.sums[b, f] -= q
+                cache.sums_low[b, f] -= p
+
+
+@kernel
+def first_pass(X, weight, scoring, grid, cache):
+    """Assign and sum all rows of a block."""
+    rows = np.arange(len(X))
+    assign(X, rows, scoring, cache)
+    transfer(X, weight, rows, np.empty(0, dtype=np.int32), grid, cache)
+
+
+@kernel
+def next_pass(X, weight, scoring, grid, cache):
+    """Assign and sum anew the rows of a block that the bounds do not excuse."""
+    drift(cache, scoring.centers)
+    rows = np.empty(len(X), dtype=np.int64)
+    rows = rows[: survivors(X, scoring, cache, rows)]
+    before = cache.labels[rows]
+    assign(X, rows, scoring, cache)
+    transfer(X, weight, rows, before, grid, cache)
 
 
 @kernel
@@ -281,97 +348,76 @@ def extent_block(X, weight, origin):
     return Largest(size), Largest(heaviest), total, scatter
 
 
-def assign(X, rows, cache):
-    """Give the listed rows of a dense block to their nearest centers, and set their bounds."""
-    centers, bounds = cache.centers, (cache.grown, cache.shrunk, cache.labels, cache.upper, cache.lower)
-    if centers.size <= FEW:
-        compare(X, rows, centers, *bounds)
-        return
+def scoring_of(centers):
+    """Derive from centers what a pass needs."""
+    k, d = centers.shape
     origin = centers.mean(axis=0)
-    length = float(np.sqrt(((centers - origin) ** 2).sum(axis=1).max())) or 1.0
-    scaled = (centers - origin) / length
-    norms = (scaled**2).sum(axis=1)
-    largest, coefficients = float(np.sqrt(norms.max())), (-2.0 * scaled).astype(np.float32)
-    norms = norms.astype(np.float32)
-    buffer = np.empty((min(CHUNK, len(rows)), X.shape[1]), dtype=np.float32)
-    for start in range(0, len(rows), CHUNK):
-        part = rows[start : start + CHUNK]
-        few = buffer[: len(part)]
-        squares = gather(X, part, origin, 1.0 / length, few)
-        choose(coefficients @ few.T, norms, squares, largest, length, X, part, centers, *bounds)
+    offsets = centers - origin
+    squares = (offsets**2).sum(axis=1)
+    gaps = squares[:, None] + squares - 2.0 * (offsets @ offsets.T)
+    np.fill_diagonal(gaps, np.inf)
+    rounding = 4 * (d + 4) * np.finfo(float).eps * squares.max()  # of a product of offsets no longer than the longest
+    reach = 0.5 * np.sqrt(np.maximum(gaps.min(axis=1) - rounding, 0.0)) * (1.0 - SLACK)
+    length = float(np.sqrt(squares.max())) or 1.0
+    coefficients = np.zeros((k + k % 2, d + -d % 4), dtype=np.float32)
+    coefficients[:k, :d] = -2.0 * offsets / length
+    norms = np.full(k + k % 2, np.inf, dtype=np.float32)
+    norms[:k] = squares / length**2
+    return Scoring(centers, reach, coefficients, norms, origin, length)
 
 
 def fresh(X, centers):
     """Start the memory of a block: nothing known, no sums."""
-    n, k = X.shape[0], len(centers)
+    (n, d), k = X.shape, len(centers)
     labels, upper, lower = np.zeros(n, dtype=np.int32), np.empty(n), np.empty(n)
-    return Cache(centers, np.zeros(k), np.zeros(k), labels, upper, lower, _zeros(k, X.shape[1]))
+    integers = (np.zeros(shape, dtype=np.int64) for shape in (k, k, (k, d), (k, d)))
+    return Cache(centers.copy(), np.zeros(k), np.zeros(k), labels, upper, lower, *integers)
 
 
-def drifted(cache, centers):
-    """Account for a move of the centers: upper bounds grow by it, lower bounds shrink by the largest of another center."""
-    moves = np.sqrt(((centers - cache.centers) ** 2).sum(axis=1)) * (1.0 + SLACK)
-    order = np.argsort(moves)
-    others = np.full(len(moves), moves[order[-1]])
-    others[order[-1]] = moves[order[-2]] if len(moves) > 1 else 0.0
-    return cache._replace(centers=centers, grown=cache.grown + moves, shrunk=cache.shrunk + others)
-
-
-def sweep(X, weight, cache, centers, reach, grid):
-    """Run one pass over a block: the integers of `Grid` for its rows, and what to remember.
-
-    Parameters
-    ----------
-    reach : Half the distance from each center to the next.
-    """
+def sweep(X, weight, cache, scoring, grid):
+    """Run one pass over a block: the integers of `Grid` for its rows, and what to remember."""
     if is_sparse(X):
-        labels, _ = nearest(X, centers)
-        return _sparse_sums(X, weight, labels, len(centers), grid), None
+        return _sparse_sums(X, weight, scoring.centers, grid), None
     if cache is None:
-        cache = fresh(X, centers)
-        rows, before = np.arange(X.shape[0]), np.empty(0, dtype=np.int32)
+        cache = fresh(X, scoring.centers)
+        first_pass(X, weight, scoring, grid, cache)
     else:
-        cache = drifted(cache, centers)
-        rows = np.empty(X.shape[0], dtype=np.int64)
-        bounds = cache.labels, cache.upper, cache.lower
-        rows = rows[: survivors(X, centers, cache.grown, cache.shrunk, reach, *bounds, rows)]
-        before = cache.labels[rows]
-    assign(X, rows, cache)
-    transfer(X, weight, rows, before, cache.labels, grid.origin, grid.size, grid.weight, grid.bits, *cache.statistics)
-    return tuple(s.copy() for s in cache.statistics), cache
+        next_pass(X, weight, scoring, grid, cache)
+    return cache.statistics(), cache
 
 
-def lloyd_block(X, weight, centers, grid):
+def lloyd_block(X, weight, scoring, grid):
     """As `sweep`, without memory."""
-    return sweep(X, weight, None, centers, None, grid)[0]
+    return sweep(X, weight, None, scoring, grid)[0]
 
 
-def nearest(X, centers):
+def nearest(X, scoring):
     """Nearest center of each row of a block, and the squared distance to it."""
-    n = X.shape[0]
+    n, centers = X.shape[0], scoring.centers
     if is_sparse(X):
         labels, squared, norms = np.zeros(n, dtype=np.int32), np.empty(n), (centers**2).sum(axis=1)
         nearest_sparse(X.data, X.indices, X.indptr, np.ascontiguousarray(centers.T), norms, labels, squared)
         return labels, squared
     cache = fresh(X, centers)
-    assign(X, np.arange(n), cache)
+    assign(X, np.arange(n), scoring, cache)
     return cache.labels, distances(X, centers, cache.labels)
 
 
-def _zeros(k, d):
-    return tuple(np.zeros(shape, dtype=np.int64) for shape in (k, k, (k, d), (k, d)))
-
-
-def _sparse_sums(X, weight, labels, k, grid):
-    statistics = _zeros(k, X.shape[1])
-    rows, no_label = np.arange(X.shape[0]), np.empty(0, dtype=np.int32)
-    w = np.ones(X.shape[0]) if weight is None else weight
-    ones, origin = np.ones((X.shape[0], 1)), np.zeros(1)
-    transfer(ones, w, rows, no_label, labels, origin, grid.weight, grid.weight, grid.bits, *statistics[:2], *_zeros(k, 1)[2:])
-    fine = 2.0**grid.bits
-    entries = np.repeat(w, np.diff(X.indptr)) * X.data * (fine / grid.size)
-    high = np.rint(entries)
-    place = np.repeat(labels, np.diff(X.indptr)), X.indices
-    np.add.at(statistics[2], place, high.astype(np.int64))
-    np.add.at(statistics[3], place, np.rint((entries - high) * fine).astype(np.int64))
-    return statistics
+def _sparse_sums(X, weight, centers, grid):
+    """Sum sparse rows on the grid; their origin is zero, so that only entries that are there count."""
+    labels, _ = nearest(X, Scoring(centers, *[None] * 5))
+    (n, d), k, fine = X.shape, len(centers), 2.0**grid.bits
+    w = np.ones(n) if weight is None else weight
+    per_row = np.diff(X.indptr)
+    entries = np.repeat(w, per_row) * X.data * (fine / grid.size)
+    statistics = []
+    for shape, place, values in (
+        (k, (labels,), w * (fine / grid.weight)),
+        ((k, d), (np.repeat(labels, per_row), X.indices), entries),
+    ):
+        high = np.rint(values)
+        for part in (high, np.rint((values - high) * fine)):
+            total = np.zeros(shape, dtype=np.int64)
+            np.add.at(total, place, part.astype(np.int64))
+            statistics.append(total)
+    return tuple(statistics)
