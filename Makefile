@@ -3,12 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types contracts pytest nojit bench docs clean
+.PHONY: demo test lint types contracts pytest pages nojit bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/lemmata demo --out demo
 
-test: lint types contracts pytest nojit
+test: lint types contracts pytest pages nojit
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -22,6 +22,10 @@ contracts: $(VENV)/.dev
 
 pytest: $(VENV)/.dev
 	$(BIN)/pytest -n 2
+
+# Every example and every command of the documentation's pages, run and compared.
+pages: $(VENV)/.dev
+	$(BIN)/python docs/check_pages.py
 
 # The same kernels as plain Python: what a debugger or a coverage tool sees must give the same answers.
 nojit: $(VENV)/.dev

@@ -18,9 +18,11 @@ _NAMES = {
     "Check": "lemmata.core.certificate",
     "config": "lemmata.core.config",
     "load": "lemmata.core.persistence",
+    "ModelFileError": "lemmata.core.persistence",
+    "MonotonicityError": "lemmata.core.iterate",
 }
 
-__all__ = ["Blocks", "Certificate", "Check", "all_estimators", "config", "load", *_SUBPACKAGES]
+__all__ = [*_NAMES, *_SUBPACKAGES]
 
 
 def __getattr__(name: str) -> Any:

@@ -54,7 +54,7 @@ def test_where_the_rows_live_does_not_matter(cls, tmp_path):
     assert certificate.holds
     assert np.array_equal(predicted, memory.predict(task.X))
 
-    iterator = clone(task.model).fit(parts, None)
+    iterator = clone(task.model).fit(parts)
     with lemmata.config(block_rows=7):
         assert_same_bits(iterator, task.fit())
 

@@ -1,6 +1,7 @@
 """The driver of iterative fits: when it stops, what it refuses, what it keeps, and whom it tells."""
 
 import itertools
+import re
 import signal
 import warnings
 
@@ -186,7 +187,7 @@ def test_a_signal_in_mid_fit_returns_a_model_that_works():
         from helpers import Watcher
         from lemmata.cluster import KMeans
 
-        X = np.random.default_rng(0).random((40000, 2))
+        X = np.random.default_rng(0).random((400000, 2))
         warm = KMeans(2, random_state=0).fit(X[:100])
 
         def report(iteration):
@@ -195,7 +196,7 @@ def test_a_signal_in_mid_fit_returns_a_model_that_works():
 
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = KMeans(150, random_state=0).set_callbacks(Watcher(report)).fit(X)
+            model = KMeans(200, init="random", n_init=1, random_state=0).set_callbacks(Watcher(report)).fit(X)
         print(model.converged_, model.n_iter_, len(model.trace_), len(model.labels_))
         print(model.inertia_ <= model.trace_[-1] * (1 + 1e-9), np.array_equal(model.predict(X), model.labels_))
         print(*[w.message for w in caught])
@@ -206,8 +207,8 @@ def test_a_signal_in_mid_fit_returns_a_model_that_works():
     out, err = finished(process)
     numbers, checks, message = out.splitlines()
     converged, n_iter, n_trace, n_labels = numbers.split()
-    assert (converged, n_labels) == ("False", "40000")
-    assert 3 <= int(n_iter) == int(n_trace) < 79  # which is what it takes to converge
+    assert (converged, n_labels) == ("False", "400000")
+    assert 3 <= int(n_iter) == int(n_trace) < 150  # it takes more to converge
     assert checks == "True True"
     assert message == f"k-means was interrupted after {n_iter} iterations: the best state so far is kept."
     assert err == ""
@@ -244,9 +245,10 @@ def test_verbose_shows_a_bar_on_stderr(capsys):
     iterate(halving, 1.0, max_iter=9, tol=0.25, name="halving", verbose=1)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "halving" in err
-    assert "2/9" in err
-    assert "objective 0.25" in err
+    assert re.search(r"halving: 100%.* 2/2 .*objective 0\.25", err)  # done, however many iterations were allowed
+    with pytest.warns(ConvergenceWarning):
+        iterate(halving, 1.0, max_iter=3, tol=0.0, name="halving", verbose=1)
+    assert re.search(r"halving: 100%.* 3/3 .*objective 0\.125", capsys.readouterr().err)
     iterate(halving, 1.0, max_iter=9, tol=0.25, name="halving")
     assert capsys.readouterr() == ("", "")
 
@@ -261,9 +263,7 @@ def rows():
 
 def test_kmeans_shows_a_bar(rows, capsys):
     model = KMeans(3, random_state=0, verbose=1).fit(rows)
-    err = capsys.readouterr().err
-    assert f"{model.n_iter_}/1000" in err
-    assert "k-means" in err
+    assert re.search(rf"k-means: 100%.* {model.n_iter_}/{model.n_iter_} ", capsys.readouterr().err)
 
 
 def test_kmeans_tells_its_callbacks_of_runs_and_iterations(rows):
@@ -332,7 +332,6 @@ def test_scoring_monitor_inside_a_pipeline_and_a_search(rows):
     assert search.best_estimator_.n_clusters == 3
 
 
-@pytest.mark.xfail(reason="Fitting hands no X and y to scikit-learn's callbacks, without which ScoringMonitor scores nothing")
 def test_scoring_monitor_scores_every_iteration(rows):
     monitor = ScoringMonitor(scoring=None)
     model = KMeans(3, random_state=0).set_callbacks(monitor).fit(rows, np.zeros(len(rows)))

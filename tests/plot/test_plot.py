@@ -51,6 +51,7 @@ def test_residual_panel_shares_its_axis():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_displays_draw_on_given_axes(seed):
+    plt.close("all")
     X, y = line(seed=seed)
     figure, (first, second, third) = plt.subplots(3)
     model = LinearRegression().fit(X, y)

@@ -195,7 +195,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         tol = self.tol * scatter / total / blocks.n_columns
         n_runs = self._n_runs()
         best = None
-        with serial_blas(), self._fitting(blocks, n_runs) as fitting:
+        with serial_blas(), self._fitting(blocks, n_runs, X=X, y=y) as fitting:
             for rng in spawn(generator(self.random_state), n_runs):
                 run = self._run(blocks, grid, scatter, self._start(blocks, rng), tol, fitting)
                 if best is None or (run.n_iter and run.trace[-1] < best.trace[-1]):  # an interrupted run may have no trace

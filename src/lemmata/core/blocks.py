@@ -141,6 +141,9 @@ class Blocks:
             return open_stream(X, aligned, block_rows, columns, allow_nan)
         return ArrayBlocks(X, aligned, block_rows, columns)
 
+    def __repr__(self) -> str:
+        return f"<Blocks: {self.n_rows:,} rows × {self.n_columns} columns in {self.n_blocks} blocks, {self.home}>"
+
     def reduce(self, kernel: Kernel, *params: Any) -> Any:
         """Sum kernel(X, *aligned, *params) over the blocks."""
         tree: Tree[Any] = Tree(add)

@@ -5,7 +5,7 @@ follows; "local" - a stationary point or fixed point; "evidence" - a statistical
 
 gap    (P − D) / max(|P|, √ε |P₀|), D a rigorous lower bound of the objective P, P₀ the objective of the null model.
 equi   the size of the random relative perturbation of a parameter A that would leave a residual R(A) as large as the one
-       found: 0.01 ‖R(A)‖ / median ‖R(A moved by 1 %) − R(A)‖. It needs no units: one per cent of sabotage reads 0.01.
+       found: 0.01 ‖R(A)‖ / median ‖R(A moved by 1 %) − R(A)‖. It needs no units: one percent of sabotage reads 0.01.
 same   ‖A − B‖ / ‖B‖ for a parameter A and its recomputed value B.
 
 A gap is quadratic in the error of the parameters and global; equi is linear and local; together they leave no room. Values
@@ -118,12 +118,14 @@ class Certificate:
         return f"<Certificate {'holds' if self.holds else 'refused'}: {', '.join(c.name for c in self.checks)}>"
 
     def _repr_html_(self) -> str:
+        left = "style='text-align:left'"  # notebooks align cells to the right otherwise
         rows = "".join(
-            f"<tr><td>{escape(c.name)}</td><td style='text-align:right'>{c.value:.1e}</td>"
-            f"<td>{'≤' if c.holds else '<b>&gt;</b>'} {c.limit:.0e}</td><td>{c.kind}</td><td>{escape(c.claim)}</td></tr>"
+            f"<tr><td {left}>{escape(c.name)}</td><td style='text-align:right'>{c.value:.1e}</td>"
+            f"<td {left}>{'≤' if c.holds else '<b>&gt;</b>'} {c.limit:.0e}</td>"
+            f"<td {left}>{c.kind}</td><td {left}>{escape(c.claim)}</td></tr>"
             for c in self.checks
         )
-        head = "".join(f"<th style='text-align:left'>{h}</th>" for h in ("check", "value", "limit", "kind", "claim"))
+        head = "".join(f"<th {left}>{h}</th>" for h in ("check", "value", "limit", "kind", "claim"))
         mark = "✓" if self.holds else "✗"
         return (
             f"<table class='lemmata-certificate'><caption style='text-align:left'>{mark} {escape(self._title())}</caption>"

@@ -118,8 +118,9 @@ class Iterative(CallbackSupportMixin):
     verbose: int
     checkpoint: str | Path | None
 
-    def _fitting(self, blocks: Blocks, n_runs: int = 1) -> "Fitting":
-        return Fitting(self, blocks, n_runs)
+    def _fitting(self, blocks: Blocks, n_runs: int = 1, **data: Any) -> "Fitting":
+        """Begin a fit of so many runs; `data` (X, y) is for callbacks that score."""
+        return Fitting(self, blocks, n_runs, data)
 
 
 class Fitting:
@@ -128,19 +129,19 @@ class Fitting:
     Leaving the `with` statement normally removes the checkpoints; leaving it by an error keeps them.
     """
 
-    def __init__(self, estimator: Any, blocks: Blocks, n_runs: int) -> None:
-        self.estimator, self.n_runs, self.run = estimator, n_runs, 0
+    def __init__(self, estimator: Any, blocks: Blocks, n_runs: int, data: dict[str, Any]) -> None:
+        self.estimator, self.n_runs, self.run, self.data = estimator, n_runs, 0, data
         self.identity = _identity(estimator, blocks) if estimator.checkpoint is not None else {}
         self.checkpoints: list[Checkpoint] = []
 
     def __enter__(self) -> Self:
         self.root = self.estimator._init_callback_context(max_subtasks=self.n_runs)
-        self.root.call_on_fit_task_begin(estimator=self.estimator)
+        self.root.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if kind is None:
-            self.root.call_on_fit_task_end(estimator=self.estimator)
+            self.root.call_on_fit_task_end(estimator=self.estimator, **self.data)
             for checkpoint in self.checkpoints:
                 checkpoint.remove()
 
@@ -157,7 +158,8 @@ class Fitting:
     ) -> Run:
         """Run `core.iterate` once; `fitted` turns a state into the fitted attributes that predict from it."""
         estimator = self.estimator
-        watcher = _Hooks(estimator, self.root.subcontext(task_name=name, max_subtasks=estimator.max_iter), fitted)
+        context = self.root.subcontext(task_name=name, max_subtasks=estimator.max_iter)
+        watcher = _Hooks(estimator, context, fitted, self.data)
         checkpoint = None
         if estimator.checkpoint is not None:
             path = Path(estimator.checkpoint)
@@ -182,37 +184,70 @@ class Fitting:
 class _Hooks:
     """Tells scikit-learn's callbacks of every iteration of a run."""
 
-    def __init__(self, estimator: Any, context: Any, fitted: Any) -> None:
-        self.estimator, self.context, self.fitted = estimator, context, fitted
+    def __init__(self, estimator: Any, context: Any, fitted: Any, data: dict[str, Any]) -> None:
+        self.estimator, self.context, self.fitted, self.data = estimator, context, fitted, data
 
     def __enter__(self) -> Self:
-        self.context.call_on_fit_task_begin(estimator=self.estimator)
+        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self.context.call_on_fit_task_end(estimator=self.estimator)
+        self.context.call_on_fit_task_end(estimator=self.estimator, **self.data)
 
     def begin(self, iteration: int, state: Any) -> None:
         self.task = self.context.subcontext(task_name="iteration")
-        self.task.call_on_fit_task_begin(estimator=self.estimator, reconstruction_attributes=lambda: self.fitted(state))
+        attributes = {"reconstruction_attributes": lambda: self.fitted(state)}
+        self.task.call_on_fit_task_begin(estimator=self.estimator, **self.data, **attributes)
 
     def end(self, iteration: int, state: Any) -> bool:
         attributes = {"reconstruction_attributes": lambda: self.fitted(state)}
-        return bool(self.task.call_on_fit_task_end(estimator=self.estimator, **attributes))
+        return bool(self.task.call_on_fit_task_end(estimator=self.estimator, **self.data, **attributes))
+
+
+class Digest:
+    """The SHA-256 of some data; the sum of two is that of both, in this order."""
+
+    def __init__(self, *parts: Any) -> None:
+        sha = hashlib.sha256()
+        for part in parts:
+            sha.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).tobytes())
+        self.value = sha.digest()
+
+    def __add__(self, other: "Digest") -> "Digest":
+        return Digest(self.value, other.value)
+
+
+def _digest_block(*block: Any) -> Digest:
+    """Digest a block of rows and what is aligned with them."""
+    parts: list[Any] = []
+    for part in block:
+        if part is not None:
+            parts += [part.data, part.indices, part.indptr] if is_sparse(part) else [part]
+    return Digest(*parts)
+
+
+def _described(value: Any) -> str:
+    """Tell a parameter from any other value of it, in text."""
+    if isinstance(value, np.random.RandomState):
+        return repr([Digest(v).value.hex() if isinstance(v, np.ndarray) else v for v in value.get_state(legacy=True)])
+    if isinstance(value, np.random.Generator):
+        return repr(value.bit_generator.state)
+    if callable(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(value, (np.ndarray, list, tuple)):
+        array = np.asarray(value)
+        return f"{array.shape} {Digest(array).value.hex()}" if array.dtype.kind in "fiub" else repr(value)
+    return repr(value)
 
 
 def _identity(estimator: Any, blocks: Blocks) -> dict[str, str]:
     """Say what a fit is of, so that a checkpoint of another one is refused."""
-    parameters = {k: repr(v) for k, v in estimator.get_params(deep=False).items() if k not in ("checkpoint", "verbose")}
-    digest = hashlib.sha256()
-    for part in blocks.first():
-        if part is not None:
-            digest.update(np.ascontiguousarray(part.data if is_sparse(part) else part).tobytes())
+    parameters = {k: _described(v) for k, v in estimator.get_params(deep=False).items() if k not in ("checkpoint", "verbose")}
     return {
         "estimator": type(estimator).__name__,
         "parameters": json.dumps(parameters, sort_keys=True),
         "rows and columns": f"{blocks.n_rows} {blocks.n_columns}",
-        "first block": digest.hexdigest(),
+        "data": blocks.reduce(_digest_block).value.hex(),
     }
 
 

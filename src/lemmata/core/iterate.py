@@ -160,6 +160,9 @@ def iterate(
                     break
         except KeyboardInterrupt:
             reason = "interrupted"
+        if converged and bar is not None:
+            bar.total = bar.n  # done, however many iterations were allowed
+            bar.refresh()
     if converged:
         return Run(state, np.array(trace), True, "converged")
     if reason != "callback":

@@ -45,7 +45,8 @@ class LinearRegression(LinearPredictor, Regressor):
     noise_variance_ : Unbiased estimate of σ²; NaN if there are no more rows than parameters.
     standard_errors_ : Of each coefficient, in the shape of `coef_`.
     intercept_standard_error_ : Of the intercept.
-        Sparse tables of more than 2,048 columns are solved by iteration: their rank is None and their errors are NaN.
+
+    Sparse tables of more than 2,048 columns are solved by iteration: their rank is None and their errors are NaN.
 
     Examples
     --------
@@ -63,7 +64,7 @@ class LinearRegression(LinearPredictor, Regressor):
         self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X and targets y; a weight means repetition.
 
         X may also be a Parquet path (y and sample_weight then name columns), a Dask table, or a function that returns an
@@ -112,11 +113,24 @@ class LinearRegression(LinearPredictor, Regressor):
         # σ of a perfect fit is rounding: nothing below √ε of the spread of y is meaningful.
         noise = np.sqrt(ls.EPS) * np.linalg.norm(C) / np.sqrt(problem.weight)
         spread = np.maximum(np.sqrt((half**2).sum(axis=1)) / problem.shift.unit, TINY)
+        freedom = f"it is RSS / (Σs − rank{' − 1' if self.fit_intercept else ''})"
         checks = [
             *optimality(problem, coef, intercept, inside.sum()),
-            same(np.atleast_1d(self.noise_variance_), variance, "noise variance", "RSS / (Σs − rank − 1)", floor=noise**2),
-            same(np.atleast_2d(self.standard_errors_) / spread, errors / spread, "standard errors", "σ² (AᵀA)⁺", floor=noise),
-            same(np.atleast_1d(self.intercept_standard_error_), own, "intercept error", "its variance", floor=noise),
+            same(np.atleast_1d(self.noise_variance_), variance, "noise variance", freedom, floor=noise**2),
+            same(
+                np.atleast_2d(self.standard_errors_) / spread,
+                errors / spread,
+                "standard errors",
+                "they are the roots of diag σ² (AᵀA)⁺",
+                floor=noise,
+            ),
+            same(
+                np.atleast_1d(self.intercept_standard_error_),
+                own,
+                "intercept error",
+                "it is the root of σ² (1/Σs + x̄ᵀ(AᵀA)⁺x̄)",
+                floor=noise,
+            ),
         ]
         claim = f"the columns span {found.rank} directions"
         checks.append(Check("rank", float(abs(self.rank_ - found.rank)), 0.0, "proof", claim))

@@ -110,7 +110,7 @@ class Ridge(LinearPredictor, Regressor):
         self.fit_intercept = fit_intercept
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X and targets y; a weight means repetition.
 
         X may also be a Parquet path (y and sample_weight then name columns), a Dask table, or a function that returns an
