@@ -333,7 +333,7 @@ def test_scoring_monitor_inside_a_pipeline_and_a_search(rows):
 
 
 def test_scoring_monitor_scores_every_iteration(rows):
-    monitor = ScoringMonitor(scoring=None)
+    monitor = ScoringMonitor(scoring={"score": lambda model, X, y: model.score(X)})
     model = KMeans(3, random_state=0).set_callbacks(monitor).fit(rows, np.zeros(len(rows)))
     scores = [entry["score"] for entry in monitor.get_logs().data]
     np.testing.assert_allclose(scores[-1], -model.inertia_, rtol=1e-12)
