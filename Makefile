@@ -27,9 +27,9 @@ pytest: $(VENV)/.dev
 pages: $(VENV)/.dev
 	$(BIN)/python docs/check_pages.py
 
-# The same kernels as plain Python: what a debugger or a coverage tool sees must give the same answers.
+# The families with kernels again, as plain Python: what a debugger or a coverage tool sees must give the same answers.
 nojit: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q tests/core tests/cluster tests/linear_model -m "not slow_without_jit"
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q tests/cluster -m "not slow_without_jit"
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench

@@ -172,6 +172,8 @@ def test_a_function_may_choose_the_start():
         KMeans(3, init=corners).fit(X)
     with pytest.raises(ValueError, match="init must have 2 rows and 2 columns"):
         KMeans(2, init=np.zeros((3, 2))).fit(X)
+    with pytest.raises(ValueError, match="init contains NaN"):
+        KMeans(2, init=np.full((2, 2), np.nan)).fit(X)
     with pytest.raises(ValueError, match="n_samples=2 should be >= n_clusters=3"):
         KMeans(3).fit(X[:2])
 

@@ -218,6 +218,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
                 raise ValueError(
                     f"init must have {self.n_clusters} rows and {blocks.n_columns} columns, got the shape {centers.shape}."
                 )
+            if not np.isfinite(centers).all():
+                raise ValueError("init contains NaN or infinity; every starting center must be finite.")
             return centers
         rows = np.arange(blocks.n_rows)
         if blocks.n_rows > SAMPLE:
