@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 THREADS = 2
@@ -110,4 +111,13 @@ def run_alone(row: Row, contender: str) -> float:
     with equal_threads(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         (row.ours if contender == "lemmata" else row.peers[contender])(row.make())
+    return peak_of_this_process()
+
+
+def peak_of_this_process() -> float:
+    """Return the peak resident memory in MiB; Linux's rusage would count the parent's from before the exec."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

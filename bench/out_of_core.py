@@ -1,11 +1,12 @@
 """Ridge and k-means on a Parquet file of 2 GiB: peak memory, and what it is compared with the same rows in memory."""
 
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from bench.harness import peak_of_this_process
 
 LIMIT = 600  # MiB
 COLUMNS = 32
@@ -44,8 +45,7 @@ def fit(model: str, path: str) -> None:
             fitted = KMeans(4, random_state=0).fit(path)  # the target is a column like the others
             columns = (path,)
         seconds = time.perf_counter() - start
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(seconds, peak, fitted.certify(*columns).holds)
+        print(seconds, peak_of_this_process(), fitted.certify(*columns).holds)
 
 
 def report() -> str:
