@@ -181,7 +181,7 @@ def test_a_checkpoint_is_removed_after_success_and_kept_after_an_error(tmp_path,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_threads_and_cuts_may_differ_between_kill_and_resumption(tmp_path, rows):
+def test_the_number_of_threads_may_differ_between_kill_and_resumption(tmp_path, rows):
     with lemmata.config(n_threads=2, block_rows=100):
         cut_short(model(tmp_path / "c"), rows)
         expected = fitted(model().fit(rows))
