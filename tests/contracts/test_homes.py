@@ -87,7 +87,7 @@ def test_fitting_twice_is_fitting_once(cls):
 
 
 @estimators
-def test_an_interrupted_fit_keeps_the_best_state(cls):
+def test_an_interrupted_fit_keeps_the_best_state(cls, tmp_path):
     task = problem(cls, n=500)
     if "max_iter" not in task.model.get_params():
         pytest.skip("does not iterate")
@@ -110,9 +110,11 @@ def test_an_interrupted_fit_keeps_the_best_state(cls):
         def on_fit_task_end(self, estimator, context):
             return False
 
-    model = clone(task.model).set_callbacks(Interrupt())
+    path = tmp_path / "fit.checkpoint"
+    model = clone(task.model).set_params(checkpoint=path).set_callbacks(Interrupt())
     with pytest.warns(UserWarning, match="was interrupted after 1 iterations"):
         model.fit(task.X) if task.y is None else model.fit(task.X, task.y)
+    assert path.exists(), "a fit that Ctrl-C cut short can be taken up again"
     assert not model.converged_
     assert model.n_iter_ == 1
     assert np.isfinite(np.asarray(model.predict(task.X), dtype=float)).all()

@@ -126,13 +126,14 @@ class Iterative(CallbackSupportMixin):
 class Fitting:
     """One fit of one or several runs (restarts): wires `iterate` to the estimator's parameters and callbacks.
 
-    Leaving the `with` statement normally removes the checkpoints; leaving it by an error keeps them.
+    Leaving the `with` statement normally removes the checkpoints; leaving it by an error, or after Ctrl-C, keeps them.
     """
 
     def __init__(self, estimator: Any, blocks: Blocks, n_runs: int, data: dict[str, Any]) -> None:
         self.estimator, self.n_runs, self.run, self.data = estimator, n_runs, 0, data
         self.identity = _identity(estimator, blocks) if estimator.checkpoint is not None else {}
         self.checkpoints: list[Checkpoint] = []
+        self.interrupted = False
 
     def __enter__(self) -> Self:
         self.root = self.estimator._init_callback_context(max_subtasks=self.n_runs)
@@ -142,7 +143,7 @@ class Fitting:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if kind is None:
             self.root.call_on_fit_task_end(estimator=self.estimator, **self.data)
-            for checkpoint in self.checkpoints:
+            for checkpoint in () if self.interrupted else self.checkpoints:
                 checkpoint.remove()
 
     def iterate(
@@ -167,7 +168,7 @@ class Fitting:
             self.checkpoints.append(checkpoint)
         self.run += 1
         with watcher:
-            return iterate(
+            run = iterate(
                 step,
                 state,
                 max_iter=estimator.max_iter,
@@ -179,6 +180,8 @@ class Fitting:
                 callbacks=[watcher],
                 checkpoint=checkpoint,
             )
+        self.interrupted |= run.reason == "interrupted"
+        return run
 
 
 class _Hooks:
@@ -233,7 +236,7 @@ def _described(value: Any) -> str:
     if isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)
     if callable(value):
-        return f"{value.__module__}.{value.__qualname__}"
+        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"
     if isinstance(value, (np.ndarray, list, tuple)):
         array = np.asarray(value)
         return f"{array.shape} {Digest(array).value.hex()}" if array.dtype.kind in "fiub" else repr(value)
