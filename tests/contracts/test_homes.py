@@ -60,6 +60,16 @@ def test_where_the_rows_live_does_not_matter(cls, tmp_path):
 
 
 @estimators
+def test_negative_weights_are_refused_in_a_stored_table_too(cls, tmp_path):
+    task = problem(cls)
+    table = {f"x{j}": task.X[:, j] for j in range(4)} | {"w": np.where(np.arange(60) == 50, -1.0, 1.0)}
+    pq.write_table(pa.table(table | ({} if task.y is None else {"y": task.y})), tmp_path / "rows.parquet")
+    target = {} if task.y is None else {"y": "y"}
+    with pytest.raises(ValueError, match="Negative values in sample_weight"):
+        clone(task.model).fit(tmp_path / "rows.parquet", **target, sample_weight="w")
+
+
+@estimators
 @pytest.mark.parametrize("how", ["save", "pickle"])
 def test_a_stored_model_is_the_same_model(cls, how, tmp_path):
     task = problem(cls)

@@ -31,7 +31,7 @@ def cluster():
         n_workers=2,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address=":0",  # any free port: test processes run side by side
         worker_dashboard_address=None,
         scheduler_port=0,
     ) as cluster:

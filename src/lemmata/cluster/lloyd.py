@@ -377,7 +377,7 @@ def fresh(X, centers):
 def sweep(X, weight, cache, scoring, grid):
     """Run one pass over a block: the integers of `Grid` for its rows, and what to remember."""
     if is_sparse(X):
-        return _sparse_sums(X, weight, scoring.centers, grid), None
+        return _sparse_sums(X, weight, scoring, grid), None
     if cache is None:
         cache = fresh(X, scoring.centers)
         first_pass(X, weight, scoring, grid, cache)
@@ -403,10 +403,10 @@ def nearest(X, scoring):
     return cache.labels, distances(X, centers, cache.labels)
 
 
-def _sparse_sums(X, weight, centers, grid):
+def _sparse_sums(X, weight, scoring, grid):
     """Sum sparse rows on the grid; their origin is zero, so that only entries that are there count."""
-    labels, _ = nearest(X, Scoring(centers, *[None] * 5))
-    (n, d), k, fine = X.shape, len(centers), 2.0**grid.bits
+    labels, _ = nearest(X, scoring)
+    (n, d), k, fine = X.shape, len(scoring.centers), 2.0**grid.bits
     w = np.ones(n) if weight is None else weight
     per_row = np.diff(X.indptr)
     entries = np.repeat(w, per_row) * X.data * (fine / grid.size)

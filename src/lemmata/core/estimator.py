@@ -56,6 +56,8 @@ class Estimator(BaseEstimator):
             names = None if reset or not hasattr(self, "feature_names_in_") else list(self.feature_names_in_)
             blocks = Blocks.of(X, *targets, sample_weight, columns=names, allow_nan=tags.input_tags.allow_nan)
             self._check_columns(blocks, reset)
+            if blocks.first()[-1] is not None and blocks.reduce(_negative_block):
+                raise ValueError("Negative values in sample_weight: a weight means repetition and is at least 0.")
             return blocks
         options = {
             "accept_sparse": "csr" if tags.input_tags.sparse else False,
@@ -109,6 +111,11 @@ def _total_block(X: Any, *aligned: Any) -> float:
     """Sum all entries: NaN and infinity survive it."""
     with np.errstate(over="ignore", invalid="ignore"):
         return float((X.data if is_sparse(X) else X).sum(dtype=np.float64))
+
+
+def _negative_block(*block: Any) -> int:
+    """Count the negative weights of a block."""
+    return int((block[-1] < 0).sum())
 
 
 class Iterative(CallbackSupportMixin):
