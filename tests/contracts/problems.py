@@ -3,12 +3,19 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone, is_clusterer, is_regressor
+from sklearn.base import clone, is_classifier, is_clusterer, is_regressor
+from sklearn.utils import get_tags
 
 import lemmata
 
 # What an estimator needs to be tested at this size, where its defaults are meant for larger tables.
-SETTINGS = {"KMeans": {"n_clusters": 3}, "Ridge": {"alpha": 0.7}}
+SETTINGS = {
+    "KMeans": {"n_clusters": 3},
+    "Ridge": {"alpha": 0.7},
+    "Perceptron": {"shuffle": False},  # a weight is repetition in a row; copies of a row would be shuffled apart
+    "SGDClassifier": {"shuffle": False},
+}
+SEPARABLE = {"Perceptron"}  # classifiers that promise something only where the classes lie apart
 # Records of how a fit went: they describe the past, not the model, and no certificate may read them.
 HISTORY = {"n_iter_", "converged_", "trace_"}
 
@@ -45,6 +52,15 @@ def problem(cls, seed=0, n=60):
     if is_regressor(model):
         y = X @ rng.normal(size=4) + 7.0 + rng.normal(size=n)
         return Problem(model, X, y)
+    if is_classifier(model):
+        labels = np.array([3, 5, 8] if get_tags(model).classifier_tags.multi_class else [3, 5])
+        k = len(labels)
+        if cls.__name__ in SEPARABLE:
+            centers = 12 * np.eye(3, 4)[:k]
+            X = (centers[np.arange(n) % k] + rng.uniform(-1, 1, size=(n, 4))) * scales + offset
+            return Problem(model, X, labels[np.arange(n) % k])
+        scores = ((X - offset) / scales) @ rng.normal(size=(4, k)) + rng.gumbel(size=(n, k))
+        return Problem(model, X, labels[scores.argmax(axis=1)])
     raise NotImplementedError(f"{cls.__name__}: say here what its data look like")
 
 

@@ -60,7 +60,12 @@ def test_sabotage_is_refused(cls, seed):
     names = []
     for name, twin in sabotaged(model):
         names.append(name)
-        assert not task.certify(twin).holds, f"1 % of {name} went unseen:\n{task.certify(twin)}"
+        try:
+            certificate = task.certify(twin)
+        except ValueError:  # the labels of y are no longer classes of the model
+            assert name == "classes_"
+            continue
+        assert not certificate.holds, f"1 % of {name} went unseen:\n{certificate}"
     assert names, "nothing was sabotaged"
 
 

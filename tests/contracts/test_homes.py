@@ -99,7 +99,7 @@ def test_fitting_twice_is_fitting_once(cls):
 @estimators
 def test_an_interrupted_fit_keeps_the_best_state(cls, tmp_path):
     task = problem(cls, n=500)
-    if "max_iter" not in task.model.get_params():
+    if "checkpoint" not in task.model.get_params():
         pytest.skip("does not iterate")
 
     class Interrupt:

@@ -7,15 +7,26 @@ import lemmata
 
 # Only what scikit-learn itself lists for its estimator of the same name, with the reason.
 SHUFFLED = "the check shuffles the repeated rows, and a seed then draws other starting rows"
+ORDERED = "the check shuffles the repeated rows, and learning row by row depends on their order"
 EXPECTED_FAILURES = {
     "KMeans": {
         "check_sample_weight_equivalence_on_dense_data": SHUFFLED,
         "check_sample_weight_equivalence_on_sparse_data": SHUFFLED,
-    }
+    },
+    "Perceptron": {
+        "check_sample_weight_equivalence_on_dense_data": ORDERED,
+        "check_sample_weight_equivalence_on_sparse_data": ORDERED,
+    },
+    "SGDClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": ORDERED,
+        "check_sample_weight_equivalence_on_sparse_data": ORDERED,
+    },
 }
 
 
 @pytest.mark.filterwarnings("ignore:Only . of . clusters")  # tables with four distinct rows
+@pytest.mark.filterwarnings("ignore:Perceptron still makes mistakes")  # classes that overlap
+@pytest.mark.filterwarnings("ignore:SGDClassifier's loss still falls")  # fits of a few epochs
 @parametrize_with_checks(
     [cls() for _, cls in lemmata.all_estimators()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),

@@ -5,10 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge as Peer
 
-from lemmata.linear_model import LinearRegression, Ridge
+import lemmata
+from lemmata.linear_model import BayesianLinearRegression, LinearRegression, Ridge
 
 X4, Y4 = np.arange(4.0)[:, None], np.array([1.0, 3.0, 2.0, 5.0])
 
@@ -107,6 +109,79 @@ def test_gcv_at_the_ends(kind):
     assert 0 < model.alpha_ < np.inf
     if kind == "exact":
         np.testing.assert_allclose(model.predict(X), y, rtol=1e-5)
+
+
+def brute_force_evidence(X, Y, alpha):
+    """Log density of the targets at the best noise, the flat intercept integrated out, over n × n matrices."""
+    n, t = Y.shape
+    K = np.linalg.inv(np.eye(n) + X @ X.T / alpha)
+    R = Y - (K.sum(axis=0) @ Y) / K.sum()
+    noise = np.einsum("it,ij,jt", R, K, R) / (n - 1) / t
+    one = (n - 1) * (np.log(2 * np.pi * noise) + 1) - np.linalg.slogdet(K)[1] + np.log(K.sum())
+    return -0.5 * t * one
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+def test_evidence_is_greatest_at_the_penalty_found(targets):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 6)) * [1, 2, 3, 0.1, 1, 1] + 10
+    Y = X @ rng.normal(size=(6, targets)) + 4 * rng.normal(size=(40, targets))
+    model = Ridge("evidence").fit(X, Y)
+    best = minimize_scalar(
+        lambda x: -brute_force_evidence(X, Y, np.exp(x)), bounds=(-12, 12), method="bounded", options={"xatol": 1e-9}
+    )
+    assert np.log(model.alpha_) == pytest.approx(best.x, abs=1e-4)  # a minimum by values alone: √ε of the argument
+    assert brute_force_evidence(X, Y, model.alpha_) >= -best.fun * (1 + 1e-12)
+    certificate = model.certify(X, Y)
+    assert certificate.holds
+    assert certificate.kind == "proof"
+    model.alpha_ *= 1.01
+    assert not model.certify(X, Y).holds
+
+
+def test_evidence_is_that_of_the_bayesian_model():
+    X, y = load_diabetes(return_X_y=True)
+    bayesian = BayesianLinearRegression().fit(X, y)
+    ridge = Ridge("evidence").fit(X, y)
+    assert ridge.alpha_ == pytest.approx(bayesian.prior_precision_ * bayesian.noise_variance_, rel=1e-9)
+    np.testing.assert_allclose(ridge.coef_, bayesian.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("criterion", ["gcv", "evidence"])
+def test_no_signal_and_no_noise_end_the_search(criterion):
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(60, 3)) + 2, rng.normal(size=60) + 5
+    A = X - X.mean(axis=0)
+    quiet = Ridge(criterion).fit(X, y - A @ np.linalg.lstsq(A, y, rcond=None)[0])
+    np.testing.assert_allclose(quiet.predict(X), y.mean(), rtol=1e-6)
+    for target in (X @ [1.0, 2.0, 3.0], np.full(60, 0.1), np.zeros(60)):
+        model = Ridge(criterion).fit(X, target)
+        np.testing.assert_allclose(model.predict(X), target, rtol=1e-5)
+        assert model.certify(X, target).holds
+    for rows in (1, 2, 3):
+        assert Ridge(criterion).fit(X[:rows], y[:rows]).certify(X[:rows], y[:rows]).holds
+    assert Ridge(criterion).fit(np.ones((60, 3)), y).alpha_ == 1
+
+
+@pytest.mark.parametrize("criterion", ["gcv", "evidence"])
+def test_a_penalty_is_chosen_from_stored_blocks_as_from_memory(criterion):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(300, 5)) + 100
+    w = rng.normal(size=5)
+    for noise in (1.0, 1e-7):  # the second is too small for sums of squares: the rows are factored
+        y = X @ w + noise * rng.normal(size=300)
+        whole = Ridge(criterion).fit(X, y)
+        with lemmata.config(block_rows=32):
+            blocks = Ridge(criterion).fit(X, y)
+            assert blocks.certify(X, y).holds
+        assert blocks.alpha_ == pytest.approx(whole.alpha_, rel=1e-6)  # where the noise is 1e-7, it has no more digits
+
+
+@pytest.mark.parametrize("criterion", ["gcv", "evidence"])
+def test_wide_sparse_tables_need_a_number(criterion):
+    X = csr_array(np.eye(20, 3000))
+    with pytest.raises(ValueError, match=f'alpha="{criterion}" needs all singular values'):
+        Ridge(criterion).fit(X, np.arange(20.0))
 
 
 def test_refusals():

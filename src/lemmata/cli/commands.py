@@ -249,7 +249,7 @@ def run_fit(
     console.print(show.describe(table, path.name))
     chosen = work.choose_task(table, target, task)
     job = work.make_job(table, target, chosen, folds, seed)
-    estimators = work.candidates(chosen, names, seed)
+    estimators = work.candidates(chosen, names, seed, work.count_classes(job))
     if not estimators:
         raise ValueError(f"this version of lemmata has no estimator for {chosen} yet.")
     console.print(show.plan(job, table))

@@ -41,6 +41,7 @@ BASELINES = {
 MAX_CLASSES = 10  # so many different whole numbers are still taken for names of classes
 CLUSTER_COUNTS = range(2, 9)
 SILHOUETTE_ROWS = 2_000  # its cost is quadratic
+DIGITS = 9  # of a score; shares of rows that are equal may differ in the last bits of their means
 LEAST_PROBABILITY = 1e-15  # keeps the logarithm of an impossible event finite
 
 
@@ -115,20 +116,28 @@ def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int
     return Job(rows, target, task, min(folds, rows.n_rows // 2), seed)
 
 
-def candidates(task: Task, names: list[str] | None = None, seed: int = 0) -> dict[str, Any]:
-    """Make every public estimator for the task with its default parameters, or those named."""
+def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_classes: int = 2) -> dict[str, Any]:
+    """Make every public estimator for the task, and for so many classes, with its default parameters, or those named."""
     found = {}
+    for_two = []
     for name, cls in lemmata.all_estimators():
         try:
             estimator = cls()
         except TypeError:  # needs an argument: nothing to run by default
             continue
-        if get_tags(estimator).estimator_type == TYPES[task]:
+        tags = get_tags(estimator)
+        if tags.estimator_type != TYPES[task]:
+            continue
+        if n_classes > 2 and not tags.classifier_tags.multi_class:
+            for_two.append(name.lower())
+        else:
             found[name] = estimator.set_params(random_state=seed) if "random_state" in estimator.get_params() else estimator
     if names is None:
         return found
     lower = {name.lower(): name for name in found}
     unknown = [name for name in names if name.lower() not in lower]
+    if unknown and unknown[0].lower() in for_two:
+        raise ValueError(f"{unknown[0]} tells two classes apart, and the target has {n_classes}.")
     if unknown and found:
         raise ValueError(f"no model {unknown[0]!r} for {task}; there are {', '.join(found)}.")
     return {lower[name.lower()]: found[lower[name.lower()]] for name in names if found}
@@ -153,7 +162,7 @@ def compare(job: Job, estimators: dict[str, Any], tick: Callable[[], None]) -> l
         with _reported(results[name]):
             _fit_all(job, estimator, results[name])
         tick()
-    return [*sorted(results.values(), key=lambda result: _rank(result, METRICS[job.task][0])), baseline]
+    return [*sorted(results.values(), key=lambda result: _rank(result, *METRICS[job.task])), baseline]
 
 
 def n_fits(job: Job, estimators: dict[str, Any]) -> int:
@@ -163,9 +172,16 @@ def n_fits(job: Job, estimators: dict[str, Any]) -> int:
     return len(estimators) * (1 + job.folds)
 
 
-def _rank(result: Result, metric: str) -> tuple[bool, float, str]:
-    score = result.scores.get(metric, np.nan)
-    return bool(result.error) or np.isnan(score), -np.nan_to_num(score), result.name
+def _rank(result: Result, metric: str, second: str) -> tuple[bool, float, float, str]:
+    """Order by the first metric, of which more is better; among equals by the second, of which less is."""
+    score, other = (result.scores.get(name, np.nan) for name in (metric, second))
+    failed = bool(result.error) or bool(np.isnan(score))
+    return failed, -round(float(np.nan_to_num(score)), DIGITS), np.inf if np.isnan(other) else other, result.name
+
+
+def count_classes(job: Job) -> int:
+    """Count the classes of the target; 0 if there are none."""
+    return len(distinct(job.table[str(job.target)])) if job.task == "classification" else 0
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 WARM_ROWS = 64  # of the tables of `warm`: enough for eight clusters that move more than once
+WARM_ITERATIONS = 20  # a kernel that is not needed by then will not be needed later
 WARM_COLUMNS = (4, 16)  # with eight clusters on either side of `FEW` of k-means, so that both of its routes are compiled
 
 
@@ -24,28 +25,40 @@ def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
             estimator = cls()
         except TypeError:  # needs an argument: nothing to run by default
             continue
-        if "random_state" in estimator.get_params():
-            estimator.set_params(random_state=0)
+        fixed = {"random_state": 0, "max_iter": WARM_ITERATIONS}
+        estimator.set_params(**{key: value for key, value in fixed.items() if key in estimator.get_params()})
         layouts = ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",)
         weightings = ("none", "writable", "read-only") if has_fit_parameter(estimator, "sample_weight") else ("none",)
-        kinds = product(WARM_COLUMNS, ("float64", "float32"), layouts, ("writable", "read-only"), weightings)
+        kinds = product(
+            WARM_COLUMNS, ("float64", "float32"), layouts, ("writable", "read-only"), weightings, class_counts(estimator)
+        )
         yield from ((name, partial(tiny_fit, estimator, *kind)) for kind in kinds)
 
 
-def tiny_fit(estimator: Any, n_columns: int, dtype: str, layout: str, access: str, weighting: str) -> None:
+def class_counts(estimator: Any) -> tuple[int, ...]:
+    """Tell how many classes to try: two and several have kernels of their own; none for what is no classifier."""
+    from sklearn.base import is_classifier
+    from sklearn.utils import get_tags
+
+    if not is_classifier(estimator):
+        return (0,)
+    return (2, 3) if get_tags(estimator).classifier_tags.multi_class else (2,)
+
+
+def tiny_fit(estimator: Any, n_columns: int, dtype: str, layout: str, access: str, weighting: str, n_classes: int) -> None:
     """Fit, predict and certify on one kind of table; X, y and weights are positive, since some models ask for that."""
     import warnings
 
     import numpy as np
     from scipy.sparse import csr_array
-    from sklearn.base import clone, is_classifier
+    from sklearn.base import clone
     from sklearn.utils import get_tags
 
     rng = np.random.default_rng(0)
     X: Any = rng.random((WARM_ROWS, n_columns)).astype(dtype)
     y, weight = X.sum(axis=1), rng.random(WARM_ROWS)
-    if is_classifier(estimator):
-        y = np.arange(WARM_ROWS) % 3
+    if n_classes:
+        y = np.arange(WARM_ROWS) % n_classes
     if layout == "sparse":
         X = csr_array(np.where(X < 0.5, X, 0))
     parts = (X.data, X.indices, X.indptr) if layout == "sparse" else (X,)

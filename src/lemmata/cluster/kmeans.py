@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from lemmata.cluster import lloyd
 from lemmata.cluster.bounds import scatter_about_the_mean, semidefinite_bound, spectral_bound
 from lemmata.cluster.seeding import draw_centers
+from lemmata.core.blocks import Largest
 from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Certificate, Check, same
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import Clusterer, Iterative, as_output
@@ -91,7 +92,7 @@ def gain_block(X, weight, scoring, means, counts):
     leaving = np.where(rest > 1e-9 * counts[labels], to[each, labels] * w * counts[labels] / np.maximum(rest, TINY), -np.inf)
     joining = to * (w[:, None] * counts / (counts + w[:, None]))
     joining[each, labels] = np.inf
-    return lloyd.Largest(float((leaving - joining.min(axis=1)).max()))
+    return Largest(float((leaving - joining.min(axis=1)).max()))
 
 
 def draw_grid(blocks):

@@ -15,11 +15,11 @@ worker, a resumed checkpoint) without changing one bit of the result.
 [1] Hamerly, SDM (2010).
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from lemmata.core.blocks import Largest
 from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
 
@@ -77,17 +77,6 @@ class Cache(NamedTuple):
     def statistics(self):
         """Copy the integers of `Grid`."""
         return tuple(a.copy() for a in self[6:])
-
-
-@dataclass(frozen=True)
-class Largest:
-    """A number of which the largest is wanted: "adding" two keeps the larger."""
-
-    value: float
-
-    def __add__(self, other):
-        """Keep the larger."""
-        return self if self.value >= other.value else other
 
 
 @kernel

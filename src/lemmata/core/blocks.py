@@ -13,13 +13,14 @@ number of blocks) are added from the smallest up. Statistics are tuples of array
 import threading
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from lemmata.core import config
-from lemmata.core.data import Array, as_matrix, is_dask, is_path, is_sparse, one_each
+from lemmata.core.data import WIDE, Array, as_matrix, csr_rows, is_dask, is_path, is_sparse, one_each
 from lemmata.core.threads import run
 
 T = TypeVar("T")
@@ -30,6 +31,16 @@ Kernel = Callable[..., Any]
 def add(a: Any, b: Any) -> Any:
     """Add two statistics: tuples entry by entry, everything else by its own `+`."""
     return tuple(add(x, y) for x, y in zip(a, b, strict=True)) if isinstance(a, tuple) else a + b
+
+
+@dataclass(frozen=True)
+class Largest:
+    """A number of which the largest is wanted: "adding" two keeps the larger."""
+
+    value: float
+
+    def __add__(self, other: "Largest") -> "Largest":
+        return self if self.value >= other.value else other
 
 
 def joined(parts: list[Block]) -> Block:
@@ -116,7 +127,12 @@ class Blocks:
 
     @staticmethod
     def of(
-        X: Any, *aligned: Any, block_rows: int | None = None, columns: list[str] | None = None, allow_nan: bool = True
+        X: Any,
+        *aligned: Any,
+        block_rows: int | None = None,
+        columns: list[str] | None = None,
+        allow_nan: bool = True,
+        labels: bool = False,
     ) -> "Blocks":
         """Cut a table into blocks.
 
@@ -129,6 +145,7 @@ class Blocks:
         block_rows : Rows of a block. Blocks from an iterator stay as they are unless it is given, Dask partitions always.
         columns : Columns to use, in this order; for stored tables nothing else is read.
         allow_nan : Whether stored data may hold NaN; otherwise the pass that meets one says in which row.
+        labels : Whether the first aligned array may hold names of classes instead of numbers.
         """
         block_rows = config.whole("block_rows", block_rows)
         if is_dask(X):
@@ -138,7 +155,7 @@ class Blocks:
         if is_path(X) or (callable(X) and not hasattr(X, "__array__")):
             from lemmata.core.stream import open_stream
 
-            return open_stream(X, aligned, block_rows, columns, allow_nan)
+            return open_stream(X, aligned, block_rows, columns, allow_nan, labels)
         return ArrayBlocks(X, aligned, block_rows, columns)
 
     def __repr__(self) -> str:
@@ -212,16 +229,26 @@ class Blocks:
 
     def with_columns(self, function: Callable[[Any], Any], n_columns: int) -> "Blocks":
         """Give the same rows with function(X) in place of X: features made where and when they are needed."""
-        other, before = copy(self), self._function
+        other = self._changed(0, function)
         other.columns, other.n_columns = None, n_columns
-        other._function = function if before is None else lambda X: function(before(X))
         other._recut()
         return other
 
-    _function: Callable[[Any], Any] | None = None
+    def with_target(self, function: Callable[[Any], Any]) -> "Blocks":
+        """Give the same rows with function(y) in place of y, the first aligned array."""
+        return self._changed(1, function)
+
+    _changes: tuple[tuple[int, Callable[[Any], Any]], ...] = ()
+
+    def _changed(self, part: int, function: Callable[[Any], Any]) -> "Blocks":
+        other = copy(self)
+        other._changes = (*self._changes, (part, function))
+        return other
 
     def _made(self, block: Block) -> Block:
-        return block if self._function is None else (self._function(block[0]), *block[1:])
+        for part, function in self._changes:
+            block = (*block[:part], function(block[part]), *block[part + 1 :])
+        return block
 
     def _recut(self) -> None:
         """Choose the rows of a block again after the number of columns changed, where blocks are ours to cut."""
@@ -267,11 +294,14 @@ class ArrayBlocks(Blocks):
         return self._made((X, *(None if a is None else a[rows] for a in self.aligned)))
 
     def _recut(self) -> None:
-        self.block_rows = self.asked or config.block_rows(self.n_columns)
+        width = self.n_columns
+        if width > WIDE and is_sparse(self.X):  # what a row holds, not what it could hold
+            width = -(-self.X.nnz // self.n_rows)
+        self.block_rows = self.asked or config.block_rows(width)
 
     def _rows(self, rows: slice) -> Array:
         if is_sparse(self.X):
-            return self.X[rows].astype(self.dtype, copy=False)
+            return csr_rows(self.X, rows).astype(self.dtype, copy=False)
         return np.asarray(self.X[rows], dtype=self.dtype, order="C")
 
     def _n_threads(self) -> int:

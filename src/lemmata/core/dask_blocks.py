@@ -130,13 +130,12 @@ class DaskBlocks(Blocks):
         ]
         return joined([tuple(part) for part in dask.compute(*parts)])
 
-    def with_columns(self, function: Callable[[Any], Any], n_columns: int) -> Blocks:
-        """Give the same rows with function(X) in place of X, made on the workers."""
+    def _changed(self, part: int, function: Callable[[Any], Any]) -> "Blocks":
+        """Change one part of every block, on the workers."""
         import dask
 
         other = copy(self)
-        other.columns, other.n_columns = None, n_columns
-        other.blocks = [dask.delayed(_with_function)(block, function) for block in self.blocks]
+        other.blocks = [dask.delayed(_with_function)(block, part, function) for block in self.blocks]
         return other
 
     def first(self) -> Block:
@@ -173,8 +172,8 @@ def _rows_of(block: Block, rows: Any) -> Block:
     return tuple(None if a is None else a[rows] for a in block)
 
 
-def _with_function(block: Block, function: Callable[[Any], Any]) -> Block:
-    return (function(block[0]), *block[1:])
+def _with_function(block: Block, part: int, function: Callable[[Any], Any]) -> Block:
+    return (*block[:part], function(block[part]), *block[part + 1 :])
 
 
 def _apply(kernel: Kernel, block: Block, params: tuple[Any, ...]) -> Any:

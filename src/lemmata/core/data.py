@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+WIDE = 2048  # columns beyond which no kernel makes a sparse block dense, or a triangle of the columns
 
 
 def is_sparse(X: Any) -> bool:
@@ -19,6 +20,20 @@ def is_sparse(X: Any) -> bool:
     from scipy.sparse import issparse
 
     return bool(issparse(X))
+
+
+def csr_rows(X: Any, rows: slice) -> Any:
+    """Return consecutive rows of a CSR matrix as views of its arrays, which slicing would copy.
+
+    >>> from scipy.sparse import csr_array
+    >>> csr_rows(csr_array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]), slice(1, 3)).toarray()
+    array([[0., 2.],
+           [3., 0.]])
+    """
+    start, stop, _ = rows.indices(X.shape[0])
+    first, last = X.indptr[start], X.indptr[stop]
+    parts = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+    return type(X)(parts, shape=(stop - start, X.shape[1]), copy=False)
 
 
 def is_path(X: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The base of every estimator: scikit-learn's protocol, plus `certify`, `save`, and rows in blocks.
+"""The base of every estimator: scikit-learn's protocol, plus `certify`, `plot`, `save`, and rows in blocks.
 
 Tables in memory go through scikit-learn's own validation; stored tables (Parquet, Dask, iterators) are checked block by
 block as they are read. Either way a model sees `Blocks`.
@@ -6,14 +6,16 @@ block as they are read. Either way a model sees `Blocks`.
 
 import hashlib
 import json
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, RegressorMixin
 from sklearn.callback import CallbackSupportMixin
-from sklearn.utils.validation import _check_sample_weight, assert_all_finite, validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _check_y, assert_all_finite, check_is_fitted, validate_data
 
 from lemmata.core.blocks import ArrayBlocks, Blocks
 from lemmata.core.certificate import Certificate
@@ -24,11 +26,22 @@ NO_TARGET = object()  # None is a target that was forgotten, which deserves an e
 
 
 class Estimator(BaseEstimator):
-    """What every lemmata estimator can do beyond scikit-learn's: `certify` and `save`."""
+    """What every lemmata estimator can do beyond scikit-learn's: `certify`, `plot` and `save`."""
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute, from the fitted parameters and this data alone, how good the fit is."""
         raise NotImplementedError
+
+    def plot(self, X: Any = None, y: Any = None, *, ax: Any = None) -> Any:
+        """Draw what the fitted model makes of these rows, on the axes if given; return the display (see `lemmata.plot`).
+
+        A classifier shows its boundary, a clusterer its clusters, a regressor its predictions and, over a single column, its
+        doubts. Without rows, a model that was found by iteration shows how the iteration went.
+        """
+        check_is_fitted(self)
+        # Plots know every estimator and no estimator knows plots, so the package is looked up by its name, and only now.
+        display = import_module("lemmata.plot").display_for(self, X is not None)
+        return display.from_estimator(self, X, y, ax=ax)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file that `lemmata.load` reads; the write is atomic and the file holds no code."""
@@ -45,6 +58,7 @@ class Estimator(BaseEstimator):
         reset: bool,
         order: Literal["C"] | None = None,
         multi_output: bool = False,
+        labels: bool = False,
     ) -> Blocks:
         """Validate a table (with a target, if one is given, and weights) and cut it into blocks of (X, y, weights).
 
@@ -54,7 +68,8 @@ class Estimator(BaseEstimator):
         tags = self.__sklearn_tags__()
         if is_stored(X):
             names = None if reset or not hasattr(self, "feature_names_in_") else list(self.feature_names_in_)
-            blocks = Blocks.of(X, *targets, sample_weight, columns=names, allow_nan=tags.input_tags.allow_nan)
+            allow_nan = tags.input_tags.allow_nan
+            blocks = Blocks.of(X, *targets, sample_weight, columns=names, allow_nan=allow_nan, labels=labels)
             self._check_columns(blocks, reset)
             if blocks.first()[-1] is not None and blocks.reduce(_negative_block):
                 raise ValueError("Negative values in sample_weight: a weight means repetition and is at least 0.")
@@ -101,6 +116,80 @@ class Estimator(BaseEstimator):
 
 class Regressor(RegressorMixin, Estimator):
     """Base of estimators that predict numbers."""
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """Base of estimators that give rows to classes: any labels outside, their numbers 0, 1, … inside."""
+
+    classes_: Array
+
+    def _labeled(self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool, order: Literal["C"] | None = None) -> Blocks:
+        """Validate a table with labels and cut it into blocks of (X, number of the class, weights).
+
+        A reset learns the classes from the rows of positive weight; otherwise a label that was not learned is refused.
+        """
+        if is_stored(X):
+            blocks = self._blocks(X, y, sample_weight, reset=reset, order=order, labels=True)
+            found = blocks.reduce(_labels_block).values
+            check_classification_targets(found)
+            if reset:
+                self.classes_ = self._two_or_more(found)
+            return blocks.with_target(_Numbers(self._known(found)))
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        labels = _check_y(y, estimator=self)
+        check_classification_targets(labels)
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        present = labels if weight is None or weight.shape != labels.shape else labels[weight > 0]
+        found = np.unique(present)
+        if reset and len(found):
+            self.classes_ = self._two_or_more(found)
+        classes = self._known(found) if len(found) else np.unique(labels)
+        return self._blocks(X, _Numbers(classes)(labels), sample_weight, reset=reset, order=order)
+
+    def _two_or_more(self, found: Array) -> Array:
+        if len(found) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of at least two classes, and y holds one class only: {found[0]!s}."
+            )
+        if len(found) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
+            raise ValueError(
+                f"Only binary classification is supported by {type(self).__name__}, and the target has {len(found)} classes."
+            )
+        return found
+
+    def _known(self, found: Array) -> Array:
+        """Return the classes that were learned, once every label of the data is among them."""
+        strange = np.setdiff1d(found, self.classes_)
+        if len(strange):
+            raise ValueError(f"y holds the label {strange[0]!s}, which is not a class of the fit: {list(self.classes_)}.")
+        return self.classes_
+
+
+class _Numbers:
+    """Turns labels into the numbers of their classes; a label of weight zero that is no class becomes any of them."""
+
+    def __init__(self, classes: Array) -> None:
+        self.classes = classes
+
+    def __call__(self, labels: Any) -> Array:
+        """Look labels up among the sorted classes."""
+        return np.minimum(np.searchsorted(self.classes, np.asarray(labels)), len(self.classes) - 1)
+
+
+class _Labels:
+    """The different labels of some rows; the sum of two is their union."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __add__(self, other: "_Labels") -> "_Labels":
+        return _Labels(np.union1d(self.values, other.values))
+
+
+def _labels_block(X: Any, y: Any, weight: Any) -> _Labels:
+    """Collect the labels of a block that have weight."""
+    return _Labels(np.unique(np.asarray(y if weight is None else y[weight > 0])))
 
 
 class Clusterer(ClusterMixin, Estimator):

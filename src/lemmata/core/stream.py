@@ -25,11 +25,16 @@ BUFFER = 1 << 20  # bytes of a column read at once; without it PyArrow holds who
 
 
 def open_stream(
-    source: Any, aligned: tuple[Any, ...], block_rows: int | None, columns: list[str] | None, allow_nan: bool
+    source: Any,
+    aligned: tuple[Any, ...],
+    block_rows: int | None,
+    columns: list[str] | None,
+    allow_nan: bool,
+    labels: bool,
 ) -> "StreamBlocks":
     """Open Parquet paths or a function that returns an iterator of blocks."""
     if is_path(source):
-        return ParquetBlocks(source, aligned, block_rows, columns, allow_nan)
+        return ParquetBlocks(source, aligned, block_rows, columns, allow_nan, labels)
     if any(a is not None for a in aligned):
         raise ValueError("An iterator brings targets and weights itself: let it give tuples (X, y) or (X, y, weights).")
     return IteratorBlocks(source, len(aligned), block_rows, allow_nan)
@@ -64,7 +69,13 @@ class ParquetBlocks(StreamBlocks):
     """Rows of Parquet files, one after another; only the columns that are needed are read."""
 
     def __init__(
-        self, source: Any, aligned: tuple[Any, ...], block_rows: int | None, columns: list[str] | None, allow_nan: bool
+        self,
+        source: Any,
+        aligned: tuple[Any, ...],
+        block_rows: int | None,
+        columns: list[str] | None,
+        allow_nan: bool,
+        labels: bool,
     ) -> None:
         parquet = _pyarrow_parquet()
         self.files = parquet_files(source)
@@ -81,7 +92,7 @@ class ParquetBlocks(StreamBlocks):
         for name, (file, schema) in product([*self.names, *apart], zip(self.files, schemas, strict=True)):
             if name not in schema.names:
                 raise ValueError(f"There is no column {name!r} in {file.name}; it has {', '.join(schema.names)}.")
-            if not _is_numeric(schema.field(name).type):
+            if not (_is_numeric(schema.field(name).type) or (labels and name == aligned[0])):
                 raise ValueError(f"Column {name!r} holds {schema.field(name).type}, not numbers; encode it or leave it out.")
         kinds = {str(schema.field(name).type) for name in self.names for schema in schemas}
         self.dtype = np.dtype(np.float32 if kinds == {"float"} else np.float64)

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from lemmata.core.data import is_sparse
+from lemmata.core.data import WIDE, is_sparse
 from lemmata.linear_model import least_squares as ls
 
-WIDE = 2048  # columns beyond which a dense triangle costs more than iterating
 PRECISION = 1e-15  # of the stopping rule; LSMR stops by itself where rounding ends its progress
 
 

@@ -4,8 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lemmata.core.data import as_matrix, is_sparse
-from lemmata.plot.drawing import MAX_ROWS, axes, quiet, sample_rows
+from lemmata.plot.drawing import MAX_ROWS, answers, axes, quiet, some_rows
 
 
 def principal_directions(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,13 +62,11 @@ class ClusterDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, *, ax: Any = None, name: str | None = None, max_rows: int = MAX_ROWS
+        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, name: str | None = None, max_rows: int = MAX_ROWS
     ) -> Self:
-        """Plot the clusters that a fitted clusterer gives to the rows of X, at most `max_rows` of them."""
-        X, _ = as_matrix(X)
-        X = X[sample_rows(X.shape[0], max_rows)]
-        X = X.toarray() if is_sparse(X) else np.asarray(X)
-        labels = np.asarray(estimator.predict(X))
+        """Plot the clusters that a fitted clusterer gives to the rows of X, at most `max_rows` of them; y is not looked at."""
+        X, _, _ = some_rows(estimator, X, None, max_rows)
+        labels = answers(estimator, "predict", X)
         X = np.where(np.isnan(X), np.nanmean(X, axis=0), X) if np.isnan(X).any() else X
         found = np.unique(labels)
         centers = getattr(estimator, "cluster_centers_", None)

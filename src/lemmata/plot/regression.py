@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lemmata.plot.drawing import NEUTRAL, axes, quiet, sample_rows
+from lemmata.plot.drawing import NEUTRAL, answers, axes, quiet, sample_rows, some_rows
 
 
 class RegressionDisplay:
@@ -38,11 +38,14 @@ class RegressionDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, residuals: bool = False, ax: Any = None, name: str | None = None
+        cls, estimator: Any, X: Any, y: Any = None, *, residuals: bool = False, ax: Any = None, name: str | None = None
     ) -> Self:
-        """Plot the predictions of a fitted regressor for the rows of X."""
+        """Plot the predictions of a fitted regressor for the rows of X, at most 5,000 of them."""
+        if y is None:
+            raise ValueError("A regression is shown by observed against predicted values: give the targets y.")
+        X, y, _ = some_rows(estimator, X, y)
         name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(y, estimator.predict(X), residuals=residuals, ax=ax, name=name)
+        return cls.from_predictions(y, answers(estimator, "predict", X), residuals=residuals, ax=ax, name=name)
 
     @classmethod
     def from_predictions(
@@ -63,7 +66,7 @@ class RegressionDisplay:
         observed, predicted = self.y_true[rows], self.y_pred[rows]
         style = {"s": 14, "alpha": 0.55, "linewidths": 0, "color": "C0"}
         ax.scatter(predicted, observed, **style)
-        ax.axline((float(predicted[0]),) * 2, slope=1, color=NEUTRAL, lw=1, zorder=0)
+        ax.axline((float(predicted.flat[0]),) * 2, slope=1, color=NEUTRAL, lw=1, zorder=0)
         ax.set(xlabel="predicted", ylabel="observed", title=self.name or "")
         quiet(ax)
         self.ax_, self.figure_, self.residual_ax_ = ax, ax.figure, None

@@ -23,7 +23,14 @@ from lemmata.core.certificate import Certificate
 from lemmata.core.table import Table, as_table, distinct, is_missing, kind_of, shown
 from lemmata.core.table_encoder import describe_plan
 from lemmata.core.table_model import TableModel
-from lemmata.plot import CertificateDisplay, ClusterDisplay, RegressionDisplay
+from lemmata.plot import (
+    BoundaryDisplay,
+    CertificateDisplay,
+    ClusterDisplay,
+    PredictiveBandDisplay,
+    RegressionDisplay,
+    display_for,
+)
 from lemmata.report.style import PLOT_STYLE, STYLE
 
 Score = Mapping[str, str | float]
@@ -106,29 +113,37 @@ def _named(models: Any) -> dict[str, Any]:
 
 
 class View(NamedTuple):
-    """A model as its estimator sees the data: X, y, and what the classes are called."""
+    """A model as its estimator sees the data: X, y, and what the classes and the columns are called."""
 
     estimator: Any
     X: Any
     y: Any
     classes: list[str] | None
+    columns: list[str] | None
 
 
 def _view(model: Any, data: Any) -> View:
     if isinstance(model, TableModel):
         classes = [shown(value) for value in model.classes_] if hasattr(model, "classes_") else None
-        return View(model.estimator_, *model.encode(data), classes)
+        return View(model.estimator_, *model.encode(data), classes, list(model.encoder_.get_feature_names_out()))
     X, y = data if isinstance(data, tuple) else (data, None)
-    return View(model, X, y, None)
+    return View(model, X, y, None, None)
 
 
 def _scores(view: View) -> dict[str, str | float]:
-    estimator, X, y, _ = view
+    estimator, X, y, *_ = view
     if y is None:
         return {"clusters": len(np.unique(estimator.predict(X)))} if is_clusterer(estimator) else {}
     if is_regressor(estimator):
         return {"R²": estimator.score(X, y), "RMSE": float(np.sqrt(np.mean((np.asarray(y) - estimator.predict(X)) ** 2)))}
-    return {"accuracy": estimator.score(X, y)} if is_classifier(estimator) else {}
+    if not is_classifier(estimator):
+        return {}
+    scores = {"accuracy": estimator.score(X, y)}
+    if hasattr(estimator, "predict_proba"):
+        from sklearn.metrics import log_loss
+
+        scores["log loss"] = log_loss(y, estimator.predict_proba(X), labels=estimator.classes_)
+    return scores
 
 
 def _certify(view: View) -> Certificate | None:
@@ -164,16 +179,25 @@ def _model_section(name: str, view: View, certificate: Certificate | None, unfol
 
 
 def _plots(name: str, view: View, certificate: Certificate | None) -> Iterator[str]:
-    estimator, X, y, classes = view
+    estimator, X, y, classes, columns = view
     if is_regressor(estimator) and y is not None:
         regression = RegressionDisplay(y_true=np.asarray(y), y_pred=np.asarray(estimator.predict(X)))
         caption = f"{name}: observed against predicted values of the rows above, and what remains"
         yield _figure(lambda ax: regression.plot(ax, residuals=True), (5.6, 6.2), caption)
+        if display_for(estimator) is PredictiveBandDisplay:
+            labels = {"feature_names": columns, "name": ""}
+            caption = f"{name}: predictions, and the bands that should hold so many of the rows"
+            yield _figure(
+                lambda ax: PredictiveBandDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (5.6, 4.6), caption
+            )
     if is_clusterer(estimator):
         yield _figure(lambda ax: ClusterDisplay.from_estimator(estimator, X, ax=ax, name=""), (6.4, 4.6), f"{name}: clusters")
     if is_classifier(estimator) and y is not None:
         from sklearn.metrics import ConfusionMatrixDisplay
 
+        labels = {"class_names": classes, "feature_names": columns, "name": ""}
+        caption = f"{name}: the region of each class, and the rows above; mistakes have a ring"
+        yield _figure(lambda ax: BoundaryDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (6.4, 4.6), caption)
         options = {"display_labels": classes, "colorbar": False, "cmap": "Blues"}
         predicted = estimator.predict(X)
         caption = f"{name}: confusion matrix of the rows above"

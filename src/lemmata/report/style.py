@@ -31,7 +31,8 @@ td { font-variant-numeric: tabular-nums; }
          white-space: nowrap; color: var(--soft); }
 h2 .badge { margin-left: .4em; vertical-align: .2em; }
 .badge.proof { color: var(--proof); } .badge.local { color: var(--local); }
-.badge.evidence { color: var(--evidence); } .badge.refused { color: var(--refused); }
+.badge.evidence { color: var(--evidence); } .badge.refused { color: var(--refused); white-space: normal; }
+td .badge.refused { display: inline-block; line-height: 1.35; min-width: 12rem; }
 .note { color: var(--soft); font-size: .9rem; margin: .6rem 0 0; max-width: 46rem; }
 .plots { display: flex; flex-wrap: wrap; gap: 1.5rem 2rem; align-items: flex-start; margin-top: 1.5rem; }
 figure { margin: 0; flex: 1 1 22rem; max-width: 29rem; }

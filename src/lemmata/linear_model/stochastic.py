@@ -1,0 +1,226 @@
+"""Learning row by row: the order of the visits, the two operations on a row, and one binary problem for each class.
+
+The rows are visited block after block, in the order of the table; within a block, chunks of consecutive rows in random order,
+and the rows of a chunk in random order. A chunk is read through once before it is visited, so that memory is read in long
+stretches and the visits find their rows in the cache: on tables larger than the cache this takes a fifth of the time of a
+permutation of all rows. A block that fits the cache is a single chunk. The order depends on the seed, the number of the epoch
+and the number of the block, and on nothing else; so it is the same wherever the rows live, and a fit can be replayed.
+A weight of k is k visits in a row; what is left below one is a visit that moves that much less.
+"""
+
+from contextlib import closing
+from copy import copy, deepcopy
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, check_is_fitted
+
+from lemmata.core import config
+from lemmata.core.data import is_sparse
+from lemmata.core.estimator import as_output
+from lemmata.core.kernel import kernel
+from lemmata.core.threads import run
+
+CACHE = 1 << 18  # bytes that fit the second-level cache of any processor of today
+CHUNK = 1 << 14  # bytes of a chunk: half a first-level cache, and four pages, which is enough for the memory to stream
+LINE = 8  # numbers in a line of the cache
+UNEVEN = 0.25  # distance between the class shares of a block and of the table from which the rows are taken for sorted
+WORK = 1 << 20  # multiplications from which a thread is worth its start
+
+
+@kernel
+def dot(values, indices, indptr, i, w):
+    """Multiply row i with a vector; the row is dense if there are no indices, else in CSR form."""
+    total = 0.0
+    if indices is None:
+        for f in range(values.shape[1]):
+            total += np.float64(values[i, f]) * w[f]
+    else:
+        for p in range(indptr[i], indptr[i + 1]):
+            total += np.float64(values[0, p]) * w[indices[p]]
+    return total
+
+
+@kernel
+def add(values, indices, indptr, i, share, w):
+    """Add a multiple of row i to a vector."""
+    if indices is None:
+        for f in range(values.shape[1]):
+            w[f] += share * np.float64(values[i, f])
+    else:
+        for p in range(indptr[i], indptr[i + 1]):
+            w[indices[p]] += share * np.float64(values[0, p])
+
+
+@kernel
+def touch(values, indices, first, last):
+    """Read dense rows through, one number a line; the sum keeps the compiler from leaving it out."""
+    total = 0.0
+    if indices is None:
+        for i in range(first, min(last, values.shape[0])):
+            for f in range(0, values.shape[1], LINE):
+                total += np.float64(values[i, f])
+            total += np.float64(values[i, values.shape[1] - 1])
+    return total
+
+
+def stored(X):
+    """Return what the kernels take for rows: the table, or of a CSR table the values in a single row, indices and indptr."""
+    return (X.data[None, :], X.indices, X.indptr) if is_sparse(X) else (X, None, None)
+
+
+def draw_order(n_rows, n_columns, seed, epoch, number):
+    """Return the first rows of the chunks and the rows within a chunk, in the order of the visits.
+
+    Parameters
+    ----------
+    n_rows, n_columns : Of the block.
+    seed : Integer, or None for the order of the table.
+    epoch, number : Of the pass and of the block in it.
+
+    Examples
+    --------
+    >>> draw_order(5, 2, None, 0, 0)
+    (array([0]), array([0, 1, 2, 3, 4]))
+    >>> starts, within = draw_order(5, 2, 7, 0, 0)
+    >>> sorted((starts[:, None] + within).ravel().tolist())
+    [0, 1, 2, 3, 4]
+    """
+    width = 8 * n_columns  # bytes, also for float32: both are visited in the same order
+    rows = n_rows if n_rows * width <= CACHE else max(CHUNK // width, 1)
+    starts, within = np.arange(0, n_rows, rows), np.arange(rows)
+    if seed is None:
+        return starts, within
+    rng = np.random.default_rng([seed, epoch, number])
+    return rng.permutation(starts), rng.permutation(within)
+
+
+def mixed(blocks):
+    """Give rows in memory as a single block if some block has other classes than the table: chunks then come from all of it.
+
+    Rows that are stored class by class would otherwise be learned class by class. A stream is what it is.
+    """
+    if blocks.home != "memory" or blocks.n_blocks == 1:
+        return blocks
+    numbers, rows = np.asarray(blocks.aligned[0]), blocks.block_rows
+    shares = np.bincount(numbers) / len(numbers)
+    for start in range(0, len(numbers), rows):
+        part = numbers[start : start + rows]
+        if len(part) >= 256 and np.abs(np.bincount(part, minlength=len(shares)) / len(part) - shares).sum() > 2 * UNEVEN:
+            # with 256 rows drawn at random the distance stays below 0.1 or so
+            whole = copy(blocks)
+            whole.asked = blocks.n_rows
+            whole._recut()
+            return whole
+    return blocks
+
+
+def fold(blocks, visit, state, memory=None):
+    """Carry a state through the blocks, one after another, while each block keeps something of its own.
+
+    Parameters
+    ----------
+    visit : Function of (X, y, weight, number of the block, state, its own) that returns (state, its own); it may change the
+        state in place, but not what the block keeps.
+    memory : What each block keeps, a tuple in the order of the blocks; None at first. On Dask the state travels to where
+        the blocks are.
+
+    Returns
+    -------
+    state, memory : After the last block; what was passed in is unchanged.
+    """
+    memory = (None,) * blocks.n_blocks if memory is None else memory
+    after = []
+    if blocks.home == "dask":
+        import dask
+
+        step = dask.delayed(_visit_block, nout=2)
+        for number, (block, own) in enumerate(zip(blocks.blocks, memory, strict=True)):
+            state, own = step(visit, block, number, state, own)
+            after.append(own)
+        state, *after = dask.compute(state, *after)
+        return state, tuple(after)
+    state = deepcopy(state)
+    with closing(blocks._tasks()) as tasks:
+        for number, load in tasks:
+            state, own = visit(*load(), number, state, memory[number])
+            after.append(own)
+    return state, tuple(after)
+
+
+def _visit_block(visit, block, number, state, own):
+    return visit(*block, number, deepcopy(state), own)  # Dask may run a task twice: its input must stay as it was
+
+
+def on_threads(work, problems, n_multiplications):
+    """Call work(part of the problems) so that all are worked on, on threads if that many multiplications pay for them."""
+    n_threads = min(len(problems), 1 + n_multiplications // WORK)
+    if n_threads > 1:
+        n_threads = min(n_threads, config.n_threads())
+    if n_threads > 1:
+        run(work, np.array_split(problems, n_threads), n_threads)
+    else:
+        work(problems)
+
+
+def signs_of(y, positive):
+    """Return ±1 for each row and problem."""
+    return np.where(np.asarray(y)[:, None] == positive, 1.0, -1.0)
+
+
+def decision(X, coef, intercept):
+    """Return x·w + b of every row and class, in float64."""
+    return np.asarray(X @ coef.astype(float).T) + intercept.astype(float)
+
+
+def decision_block(X, weight, coef, intercept):
+    """Scores of a block; with two classes, those of the second."""
+    scores = decision(X, coef, intercept)
+    return scores[:, 0] if len(coef) == 1 else scores
+
+
+def label_block(X, weight, coef, intercept, classes):
+    """Labels of a block: the class of the highest score, or the second of two if its score is positive."""
+    scores = decision(X, coef, intercept)
+    return classes[(scores[:, 0] > 0).astype(int) if len(coef) == 1 else scores.argmax(axis=1)]
+
+
+class OneVersusRest:
+    """Mixin of linear classifiers that learn each class against the rest, and two classes by a single plane."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def decision_function(self, X):
+        """Give x·w + b for each row and class, (n, K); for two classes (n,), positive for the second."""
+        check_is_fitted(self)
+        blocks = self._blocks(X, reset=False)
+        return as_output(blocks.map(decision_block, self.coef_, self.intercept_), blocks.dtype)
+
+    def predict(self, X):
+        """Give each row the class with the highest score."""
+        check_is_fitted(self)
+        return self._blocks(X, reset=False).map(label_block, self.coef_, self.intercept_, self.classes_)
+
+    def _positive(self):
+        """Return the number of the class that each binary problem calls positive."""
+        return np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.ones(1, dtype=int)
+
+    def _lesson(self, X, y, classes, sample_weight):
+        """Validate rows for `partial_fit`, whose first call must name all classes; return (blocks, is it the first)."""
+        first = not hasattr(self, "coef_")
+        if first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            found = np.unique(np.asarray(classes))
+            check_classification_targets(found)
+            self.classes_ = self._two_or_more(found)
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"The classes {list(np.unique(classes))} are not those of the first call: {list(self.classes_)}.")
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        labels = _check_y(y, estimator=self)
+        numbers = np.searchsorted(self._known(np.unique(labels)), labels)
+        return self._blocks(X, numbers, sample_weight, reset=first, order="C"), first

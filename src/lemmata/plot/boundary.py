@@ -1,0 +1,252 @@
+"""What a classifier makes of a plane: regions, the boundary between them, and lines of equal confidence."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from lemmata.plot.drawing import CLASS_MARKS, MAX_ROWS, NEUTRAL, answers, axes, class_colors, ink, outlined, quiet, some_rows
+from lemmata.plot.plane import Plane, choose_plane
+
+CONFIDENCE = (0.75, 0.9)  # probabilities of a class at which lines are drawn; of two classes, also of the other
+RESOLUTION = 200  # points of the grid in each direction: lines are smooth at the size of a page
+AT_ONCE = 1 << 20  # numbers that are asked for at once, so that a wide table fits the memory
+ROOM = 0.07  # share of the extent of the rows that is left free around them
+SHADES = (0.10, 0.10, 0.12)  # opacities that add up with confidence: text and rows stay readable on the darkest
+
+
+class BoundaryDisplay:
+    """Regions of a classifier on a plane, the boundary between them, lines of confidence, and the rows.
+
+    Two classes have lines where the probability of the second is 0.1, 0.25, 0.75 and 0.9; more have them where the largest
+    probability is 0.75 and 0.9. A linear classifier of two classes without probabilities has lines at the scores ±1, at a
+    distance of 1/‖w‖ from the boundary. Rows that are given to another class than theirs have a ring.
+
+    Parameters
+    ----------
+    grid : Coordinates of the grid on the plane, two vectors.
+    regions : Number of the class at each point of the grid, of shape (second, first).
+    values : Probability, or score, of each class at each point, of shape (second, first, classes); None if there are none.
+    response : "probability", "score" or "label": what the values are.
+    points : Rows on the plane, of shape (rows, 2).
+    labels : Number of the class of each row, or None.
+    predicted : Number of the class that the model gives to each row.
+    classes : What the classes are called.
+    plane : `Plane` of the picture.
+    margin : Whether scores of ±1 are worth a line.
+    name : What to write above the plot.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes and figure of the last plot.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from lemmata.linear_model import LogisticRegression
+    >>> X, y = [[0.0, 1.0], [1.0, 0.0], [3.0, 1.0], [2.0, 2.0]], ["no", "no", "yes", "yes"]
+    >>> display = BoundaryDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
+    >>> display.response, display.ax_.get_xlabel()
+    ('probability', 'x0')
+    """
+
+    def __init__(
+        self,
+        *,
+        grid: tuple[np.ndarray, np.ndarray],
+        regions: np.ndarray,
+        values: np.ndarray | None,
+        response: str,
+        points: np.ndarray,
+        labels: np.ndarray | None,
+        predicted: np.ndarray,
+        classes: list[str],
+        plane: Plane,
+        margin: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self.grid = grid
+        self.regions = regions
+        self.values = values
+        self.response = response
+        self.points = points
+        self.labels = labels
+        self.predicted = predicted
+        self.classes = classes
+        self.plane = plane
+        self.margin = margin
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        features: Any = None,
+        feature_names: Any = None,
+        class_names: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        max_rows: int = MAX_ROWS,
+    ) -> Self:
+        """Plot what a fitted classifier makes of the rows of X, at most `max_rows` of them, and of what lies between.
+
+        Parameters
+        ----------
+        y : Classes of the rows.
+        features : Two columns, by number or name, for the axes; the others stay at their means.
+        feature_names, class_names : What to call columns and classes, in their order.
+        """
+        X, y, names = some_rows(estimator, X, y, max_rows)
+        names = names if feature_names is None else [str(n) for n in feature_names]
+        plane = choose_plane(estimator, X, names, features)
+        classes = np.asarray(estimator.classes_)
+        points = plane.points(X)
+        if not plane.directions[:, 1].any():  # one column: the rows are spread evenly, for they would hide each other
+            points[:, 1] = (np.arange(len(points)) * (np.sqrt(5) - 1) / 2) % 1
+        grid = tuple(_axis(column) for column in points.T)
+        regions, values, response = _on_grid(estimator, plane, grid)
+        display = cls(
+            grid=grid,  # type: ignore[arg-type]
+            regions=np.searchsorted(classes, regions),
+            values=values,
+            response=response,
+            points=points,
+            labels=None if y is None else _numbers(classes, y),
+            predicted=_numbers(classes, answers(estimator, "predict", X)),
+            classes=[str(c) for c in (classes if class_names is None else class_names)],
+            plane=plane,
+            margin=response == "score" and hasattr(estimator, "coef_"),
+            name=type(estimator).__name__ if name is None else name,
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw regions, lines and rows."""
+        ax = axes(ax, (6.4, 4.6))
+        colors = class_colors(len(self.classes))
+        ahead = self._ahead()
+        for k, color in enumerate(colors):
+            self._shade(ax, ahead[k], 0.0, color, SHADES[0])
+        for k in range(max(len(colors) - 1, 1)):  # every boundary is that of a class before the last
+            self._lines(ax, ahead[k], [0.0], colors=ink(), linewidths=1.6)
+        if self.response == "probability":
+            self._confidence(ax, colors)
+        elif self.margin and len(colors) == 2:
+            self._lines(ax, self.values[..., 1], [-1.0, 1.0], colors=ink(), linewidths=0.9, linestyles=[(0, (4, 3))])
+        self._rows(ax, colors)
+        first, second = self.grid
+        ax.set(xlim=(first[0], first[-1]), ylim=(second[0], second[-1]), title=self.name or "")
+        ax.set(xlabel=self.plane.names[0], ylabel=self.plane.names[1])
+        if not self.plane.directions[:, 1].any():
+            ax.set_yticks([])
+        quiet(ax)
+        self._legend(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _ahead(self) -> np.ndarray:
+        """By how much each class is ahead of the others at each point, (classes, second, first); 0 on its boundary."""
+        k = len(self.classes)
+        if self.values is None:
+            return np.where(self.regions == np.arange(k)[:, None, None], 0.5, -0.5)
+        values = np.moveaxis(self.values, -1, 0)
+        if self.response == "probability":
+            values = np.log(np.maximum(values, np.finfo(float).tiny))  # the ratio of two is smooth where they are steps
+        others = np.array([np.delete(values, j, axis=0).max(axis=0) for j in range(k)])
+        return values - others
+
+    def _confidence(self, ax: Any, colors: list[Any]) -> None:
+        """Shade and line the points where a class has a probability of 0.75, and of 0.9."""
+        probabilities = np.clip(np.moveaxis(self.values, -1, 0), np.finfo(float).tiny, 1.0)  # type: ignore[call-overload]
+        for k, color in enumerate(colors):
+            odds = np.log(probabilities[k]) - np.log(np.maximum(1 - probabilities[k], np.finfo(float).tiny))
+            if len(colors) == 2:
+                odds = np.log(probabilities[k]) - np.log(probabilities[1 - k])
+            for share, shade in zip(CONFIDENCE, SHADES[1:], strict=True):
+                self._shade(ax, odds, _logit(share), color, shade)
+            drawn = self._lines(ax, odds, [_logit(c) for c in CONFIDENCE], colors=[color], linewidths=0.9, linestyles="dashed")
+            if drawn is not None:
+                second = len(colors) == 2 and k == 0  # of two classes, all lines tell of the second
+                texts = {_logit(c): f"{1 - c if second else c:.2g}" for c in CONFIDENCE}
+                for text in ax.clabel(drawn, fmt=texts, fontsize="small", zorder=4):  # above the rows
+                    outlined(text, ax)
+
+    def _shade(self, ax: Any, heights: np.ndarray, level: float, color: Any, alpha: float) -> None:
+        if heights.max() > level:
+            ax.contourf(*self.grid, heights, levels=[level, max(heights.max(), level) + 1], colors=[color], alpha=alpha)
+
+    def _lines(self, ax: Any, heights: np.ndarray, levels: list[float], **style: Any) -> Any:
+        """Draw the lines that exist: a level that no point reaches has none."""
+        found = [level for level in levels if heights.min() < level < heights.max()]
+        return ax.contour(*self.grid, heights, levels=found, **style) if found else None
+
+    def _rows(self, ax: Any, colors: list[Any]) -> None:
+        if self.labels is None:
+            ax.scatter(*self.points.T, s=14, alpha=0.7, linewidths=0, color=NEUTRAL)
+            return
+        for k, color in enumerate(colors):
+            rows = self.labels == k
+            mark, label = CLASS_MARKS[k % len(CLASS_MARKS)], f"{self.classes[k]}: {rows.sum():,} rows"
+            ax.scatter(*self.points[rows].T, s=18, alpha=0.85, linewidths=0, color=color, marker=mark, label=label)
+        wrong = self.predicted != self.labels
+        if wrong.any():
+            label = f"mistakes: {wrong.sum():,} of {len(wrong):,}"
+            ax.scatter(*self.points[wrong].T, s=58, facecolors="none", edgecolors=ink(), linewidths=0.9, label=label)
+
+    def _legend(self, ax: Any) -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        handles, _ = ax.get_legend_handles_labels()
+        if self.labels is None:
+            handles = [
+                Patch(color=c, alpha=0.5, label=n) for c, n in zip(class_colors(len(self.classes)), self.classes, strict=True)
+            ]
+        two = len(self.classes) == 2
+        if self.response == "probability":
+            handles.append(Line2D([], [], color=ink(), lw=1.6, label="p = ½" if two else "boundaries"))
+            of = f"probability\nof {self.classes[1]}" if two else "largest\nprobability"
+            handles.append(Line2D([], [], color=NEUTRAL, lw=0.9, ls="--", label=of))
+        else:
+            handles.append(Line2D([], [], color=ink(), lw=1.6, label="boundary"))
+        if self.margin and two:
+            handles.append(Line2D([], [], color=ink(), lw=0.9, ls=(0, (4, 3)), label="score ±1"))
+        ax.legend(handles=handles, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), markerscale=1.2)
+
+
+def _logit(p: float) -> float:
+    return float(np.log(p) - np.log1p(-p))
+
+
+def _axis(column: np.ndarray) -> np.ndarray:
+    """Return the points of an axis that shows all numbers of a column, with some room."""
+    low, high = float(column.min()), float(column.max())
+    room = ROOM * (high - low) if high > low else 1.0
+    return np.linspace(low - room, high + room, RESOLUTION)
+
+
+def _numbers(classes: np.ndarray, labels: Any) -> np.ndarray:
+    """Return the numbers of the classes of some labels."""
+    labels = np.asarray(labels).ravel()
+    strange = np.setdiff1d(labels, classes)
+    if len(strange):
+        raise ValueError(f"y holds the label {strange[0]!s}, which is not a class of the fit: {list(classes)}.")
+    return np.searchsorted(classes, labels)
+
+
+def _on_grid(estimator: Any, plane: Plane, grid: Any) -> tuple[np.ndarray, np.ndarray | None, str]:
+    """Return the labels on the grid, and probabilities or scores of all classes if the classifier gives them."""
+    verbs = {"predict_proba": "probability", "decision_function": "score"}
+    verb = next((v for v in verbs if hasattr(estimator, v)), None)
+    points = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, 2)
+    parts = np.array_split(points, -(-len(points) * len(plane.origin) // AT_ONCE))
+    shape = (len(grid[1]), len(grid[0]))
+    labels = np.concatenate([answers(estimator, "predict", plane.rows(part)) for part in parts]).reshape(shape)
+    if verb is None:
+        return labels, None, "label"
+    values = np.concatenate([answers(estimator, verb, plane.rows(part)) for part in parts])
+    if values.ndim == 1:  # the score of the second class of two
+        values = np.column_stack([-values, values])
+    return labels, values.reshape(*shape, -1).astype(float), verbs[verb]

@@ -1,0 +1,47 @@
+"""Which display suits an estimator: what `Estimator.plot` asks."""
+
+from typing import Any
+
+from sklearn.base import is_classifier, is_clusterer, is_regressor
+
+from lemmata.plot.band import PredictiveBandDisplay
+from lemmata.plot.boundary import BoundaryDisplay
+from lemmata.plot.cluster import ClusterDisplay
+from lemmata.plot.regression import RegressionDisplay
+from lemmata.plot.trace import TraceDisplay
+
+
+def display_for(estimator: Any, rows: bool = True) -> Any:
+    """Choose the display of a fitted estimator by what it is and what it can do.
+
+    A classifier has its boundary, a clusterer its clusters; a regressor of one column with `predict_interval` has its band, any
+    other one observed against predicted values. Without rows there is the trace of a fit that iterated.
+
+    Parameters
+    ----------
+    rows : Whether there are rows to show.
+
+    Returns
+    -------
+    display : Class with a method `from_estimator(estimator, X, y, ax=None)`.
+
+    Examples
+    --------
+    >>> from lemmata.linear_model import BayesianLinearRegression, Ridge
+    >>> X, y = [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.5]
+    >>> display_for(Ridge().fit(X, y)).__name__, display_for(BayesianLinearRegression().fit(X, y)).__name__
+    ('RegressionDisplay', 'PredictiveBandDisplay')
+    """
+    if not rows:
+        if hasattr(estimator, "trace_"):
+            return TraceDisplay
+        raise ValueError(f"{type(estimator).__name__} has no trace of its fit to show: give plot the rows X, and y.")
+    if is_clusterer(estimator):
+        return ClusterDisplay
+    if is_classifier(estimator):
+        return BoundaryDisplay
+    if is_regressor(estimator):
+        one = getattr(estimator, "n_features_in_", 0) == 1
+        return PredictiveBandDisplay if one and hasattr(estimator, "predict_interval") else RegressionDisplay
+    kinds = "classifier, regressor or clusterer"
+    raise NotImplementedError(f"There is no display for {type(estimator).__name__}, which is no {kinds}.")
