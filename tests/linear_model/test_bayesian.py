@@ -34,6 +34,12 @@ def draw(n=40, d=4, seed=0, offset=3.0, noise=1.0):
     return X, X @ rng.normal(size=d) + 2.0 + noise * rng.normal(size=n)
 
 
+def relative(a, b):
+    """Largest difference of covariances, each in units of the two standard deviations that belong to it."""
+    std = np.sqrt(np.diag(b))
+    return np.abs((a - b) / std / std[:, None]).max()
+
+
 def exact_inverse(M):
     """Invert a matrix of fractions by Gauss and Jordan: no rounding at all."""
     n = len(M)
@@ -133,6 +139,18 @@ def test_posterior_and_predictions_agree_with_exact_arithmetic(shape, offset):
     np.testing.assert_allclose(predicted, means, rtol=1e-10)
     np.testing.assert_allclose(std**2, variances, rtol=1e-10)
     assert model.certify(X, y).holds
+
+
+def test_columns_of_very_different_sizes_do_not_cost_digits():
+    X, y = draw(12, 3, seed=2)
+    X = X * [1e7, 1.0, 1e-3]
+    model = BayesianLinearRegression(0.5, 0.25).fit(X, y)
+    mean, covariance, means, variances = exact_posterior(X, y, 0.5, 0.25, X[:4])
+    np.testing.assert_allclose(model.mean_, mean, rtol=1e-10)
+    assert relative(model.covariance_, covariance) < 1e-11
+    predicted, std = model.predict(X[:4], return_std=True)
+    np.testing.assert_allclose(predicted, means, rtol=1e-11)
+    np.testing.assert_allclose(std**2, variances, rtol=1e-11)
 
 
 @pytest.mark.item("LIN-13")

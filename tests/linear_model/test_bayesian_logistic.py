@@ -47,8 +47,8 @@ def test_the_laplace_approximation_of_the_small_example():
     w = model.coef_[0, 0]
     second = (log_joint(w + h) - 2 * log_joint(w) + log_joint(w - h)) / h**2
     assert 1 / model.covariance_[0, 0] == pytest.approx(-second, rel=1e-6)  # h² and rounding over h²
-    # The catalogue's numbers are log ∫ likelihood · exp(−½λw²) dw: the prior's constant √(λ/2π) is missing. With it the evidence
-    # is the probability of the labels, at most ½ here as each sign of w gives the other labels as much.
+    # The catalogue's numbers are log ∫ likelihood · exp(−½λw²) dw: the prior's constant √(λ/2π) is missing. With it the
+    # evidence is the probability of the labels; it is at most ½, for −w makes the opposite labels as probable as w makes these.
     constant = np.log(2 * np.pi) / 2
     assert model.log_evidence_ + constant == pytest.approx(-0.645940, abs=5e-7)
     total = quad(lambda w: np.exp(log_joint(w)), -20, 20, epsabs=1e-13)[0]
@@ -99,7 +99,7 @@ def test_covariance_is_the_inverse_hessian(shape, intercept):
     mean, variance = model.score_distribution(X)
     np.testing.assert_allclose(mean, model.decision_function(X), rtol=1e-12)
     np.testing.assert_allclose(variance, np.einsum("ij,jk,ik->i", A, np.linalg.inv(H), A), rtol=1e-10)
-    sign, log_det = np.linalg.slogdet(H)
+    log_det = np.linalg.slogdet(H)[1]
     loss = weight @ np.logaddexp(0, np.where(y == 1, -1, 1) * mean) + 0.35 * (model.coef_**2).sum()
     d = X.shape[1]
     evidence = -loss + d / 2 * np.log(0.7) - log_det / 2 + intercept * np.log(2 * np.pi) / 2

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import approx_fprime, minimize
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array, hstack, random_array
 from scipy.special import logsumexp, softmax
 from scipy.stats import entropy
 from sklearn.linear_model import LogisticRegression as Peer
@@ -31,7 +31,7 @@ def draw(seed, n=60, d=3, k=3):
 
 
 def crossed(X, label):
-    """Features that share weights between classes, which no softmax regression has: the label as a number, its square, …"""
+    """Features that share weights between classes, which no softmax regression has: the label as a number, and its square."""
     t = label - 1.0
     return np.column_stack([np.full(len(X), t), np.full(len(X), t * t), X[:, 0] * t, X[:, 1] * t * t, X[:, 0] * X[:, 2] * t])
 
@@ -145,7 +145,9 @@ def test_the_gradient_is_what_is_expected_less_what_is_seen():
     assert problem(theta)[0] == pytest.approx(loss / weight.sum(), rel=1e-13)
     # both means are over all rows: 1/N stands before both
     expected, seen = (np.average(a, axis=0, weights=weight) for a in ((P[..., None] * F).sum(axis=0), F[y, np.arange(60)]))
-    np.testing.assert_allclose(problem(theta)[1] * problem.unit, expected - seen + 0.3 * w / weight.sum(), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        problem(theta)[1] * problem.unit, expected - seen + 0.3 * w / weight.sum(), rtol=1e-12, atol=1e-15
+    )
     numerical = approx_fprime(theta, lambda t: problem(t)[0], 1e-7)
     np.testing.assert_allclose(problem(theta)[1], numerical, atol=1e-6)  # forward differences
     second = np.array([(problem(theta + h)[1] - problem(theta - h)[1]) / 2e-5 for h in 1e-5 * np.eye(5)])
@@ -176,7 +178,9 @@ def test_expectations_differ_by_the_weights_over_the_penalty(C):
     assert model.certify(X, y).holds
     weight = np.random.default_rng(0).integers(0, 4, 60)
     weighted = model.feature_expectations(X, y, weight.astype(float))
-    np.testing.assert_allclose(weighted, model.feature_expectations(np.repeat(X, weight, axis=0), np.repeat(y, weight)), rtol=1e-12)
+    np.testing.assert_allclose(
+        weighted, model.feature_expectations(np.repeat(X, weight, axis=0), np.repeat(y, weight)), rtol=1e-12
+    )
     np.testing.assert_allclose(
         model.feature_expectations(X, sample_weight=weight.astype(float)),
         model.feature_expectations(np.repeat(X, weight, axis=0)),
@@ -217,8 +221,8 @@ def test_redundant_features_get_the_shortest_weights():
     T = np.zeros((5, 8))
     T[:5, :5], T[2, 5], T[0, 7], T[3, 7] = np.eye(5), 1, 1, 1
     np.testing.assert_allclose(model.weights_, np.linalg.pinv(T) @ plain.weights_, rtol=1e-7, atol=1e-9)
-    soft = MaximumEntropyClassifier(redundant, C=1e9).fit(X, y)
-    np.testing.assert_allclose(soft.weights_, model.weights_, rtol=1e-5, atol=1e-7)  # a small penalty chooses the same
+    soft = MaximumEntropyClassifier(redundant, C=1e6).fit(X, y)
+    np.testing.assert_allclose(soft.weights_, model.weights_, rtol=1e-4, atol=1e-6)  # a small penalty chooses the same
     model.weights_[[2, 5]] += [0.01, -0.01]
     assert [check.name for check in model.certify(X, y).failed] == ["least norm"]
 
@@ -256,7 +260,7 @@ def test_sparse_features_are_dense_features():
 def hashed(X, label):
     """2400 sparse features: each column, once for each class."""
     empty = csr_array(X.shape)
-    return csr_array(np.hstack([(X if label == k else empty).toarray() for k in range(3)]))
+    return hstack([X if label == k else empty for k in range(3)], format="csr")
 
 
 @pytest.mark.parametrize("features", [hashed, None])
@@ -277,11 +281,9 @@ def test_separable_classes_have_no_optimum():
     overlap = np.array([-2.0, -1.0, 0.0, 0.0, 1.0, 2.0])[:, None]
     for X in (np.arange(6.0)[:, None], overlap, np.array([[0.0], [0], [0], [0], [0], [1]])):
         for features in (None, pair):
-            if features is pair and X[0, 0] == 0 and X[-1, 0] == 5:
-                continue  # y and xy alone have the boundary where they must: the same as with a constant
             with pytest.raises(ValueError, match=r"The features separate the classes: .* Give a finite C"):
                 MaximumEntropyClassifier(features, C=np.inf).fit(X, [0, 0, 0, 1, 1, 1])
-    X, y = draw(10)
+    X, _ = draw(10)
     with pytest.raises(ValueError, match="The features separate the classes"):
         MaximumEntropyClassifier(C=np.inf).fit(X, X.argmax(axis=1))
     model = MaximumEntropyClassifier(C=100.0).fit(X, X.argmax(axis=1))
@@ -298,7 +300,7 @@ def test_weights_of_another_model_are_refused():
         twin.weights_ = model.weights_ + 0.01 * np.linalg.norm(model.weights_) * move / np.linalg.norm(move)
         assert not twin.certify(X, y).holds
     model.weights_ = model.weights_[:-1]
-    with pytest.raises(ValueError, match="mismatch|size|shape"):
+    with pytest.raises(ValueError, match=r"mismatch|size|shape"):
         model.predict(X)
 
 

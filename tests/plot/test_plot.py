@@ -1,13 +1,9 @@
 """Displays keep scikit-learn's convention and draw what the estimator says."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-
-mpl.use("Agg")
-
 from matplotlib import pyplot as plt
+from numpy.testing import assert_allclose, assert_array_equal
 
 from lemmata.cluster import KMeans
 from lemmata.core.certificate import Certificate, Check
@@ -15,12 +11,6 @@ from lemmata.linear_model import LinearRegression
 from lemmata.plot import CertificateDisplay, ClusterDisplay, RegressionDisplay
 from lemmata.plot.cluster import principal_directions
 from lemmata.plot.drawing import KIND_COLORS, REFUSED, sample_rows
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 def line(n=50, seed=0):

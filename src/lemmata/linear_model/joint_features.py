@@ -17,6 +17,7 @@ from scipy.linalg import cho_solve
 from lemmata.core.blocks import Blocks
 from lemmata.core.certificate import length
 from lemmata.core.data import WIDE, is_sparse
+from lemmata.linear_model.link_objective import RIDGE
 from lemmata.linear_model.logistic_loss import (
     Objective,
     factored,
@@ -125,6 +126,10 @@ class ClassObjective(Objective):
 
     design: Any
 
+    def gauge(self):
+        """Fill the directions that no probability sees: common shifts, and with a little curvature those of equal columns."""
+        return super().gauge() + RIDGE * np.eye(self.n_parameters)
+
     def weights(self, theta):
         """Give the weights, class by class, the constant last in each."""
         coef, intercept = self.parameters(theta)
@@ -216,7 +221,7 @@ class FeatureObjective:
     def preconditioner(self, theta):
         """Return a cheap approximation of the inverse Hessian as a function: in full, or the diagonal."""
         if self.n_parameters <= WIDE:
-            factor = factored(self.hessian(theta))
+            factor = factored(self.hessian(theta) + self.gauge())
             return lambda g: cho_solve(factor, g)
         diagonal = self.blocks.reduce(diagonal_block, self.design, self.weights(theta)) + self.penalty
         scale = diagonal / self.unit**2 / self.total
@@ -224,8 +229,8 @@ class FeatureObjective:
         return lambda g: g / scale
 
     def gauge(self):
-        """Directions that no score sees are found by `factored`."""
-        return 0.0
+        """Fill the directions that no score sees with a little curvature."""
+        return RIDGE * np.eye(self.n_parameters)
 
 
 def log_linear(blocks, design, penalty):
@@ -236,5 +241,8 @@ def log_linear(blocks, design, penalty):
     rows = [F.toarray() if is_sparse(F) else F for F in design.rows(X)]
     if len({F.shape[1] for F in rows}) > 1:
         raise ValueError(f"features must return as many features for every label, got {[F.shape[1] for F in rows]}.")
-    spread = np.sqrt(np.average(np.var(rows, axis=0), axis=0, weights=weight))
-    return FeatureObjective(blocks, design, penalty, blocks.reduce(total_block), np.where(spread > 0, spread, 1.0))
+    scale = np.abs(rows).max(axis=(0, 1))
+    scale = np.where(scale > 0, scale, 1.0)
+    spread = np.sqrt(np.average(np.var(rows / scale, axis=0), axis=0, weights=weight))
+    unit = np.where(spread > 1e-8, spread, 1.0) * scale  # 1e-8: the same for every class, to rounding
+    return FeatureObjective(blocks, design, penalty, blocks.reduce(total_block), unit)

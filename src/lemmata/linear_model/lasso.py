@@ -26,6 +26,7 @@ from lemmata.linear_model import least_squares as ls
 from lemmata.linear_model import working_set as ws
 from lemmata.linear_model.base import LinearPredictor, is_single, optimality
 
+NEARBY = 10  # working sets from coefficients that are the best to the digits of float32; one or two are usual
 TALL = 4  # rows a column from which a triangle is cheaper than the rows
 
 
@@ -94,7 +95,7 @@ def lasso_path(
     array([[0. , 0.9],
            [0. , 0. ]])
     """
-    blocks = Regressor()._blocks(X, y, reset=True)
+    blocks = ElasticNet()._blocks(X, y, reset=True)
     data = data_of(blocks, fit_intercept)
     table, c = data.targets[0]
     slope = table.start if positive else np.abs(table.start)
@@ -102,6 +103,7 @@ def lasso_path(
         raise ValueError(f"l1_ratio must be above 0 and at most 1 here, got {l1_ratio}; for 0 there is Ridge.")
     if alphas is None:
         largest = float(slope.max()) / data.weight / l1_ratio
+        largest = largest if largest > 0 else 1.0  # all coefficients are zero whatever the penalty
         alphas = np.geomspace(largest, largest * eps, n_alphas)
     alphas = np.sort(np.asarray(alphas, dtype=float))[::-1]
     if not len(alphas) or not (alphas > 0).all() or not np.isfinite(alphas).all():
@@ -250,7 +252,12 @@ class ElasticNet(LinearPredictor, Regressor):
             residual = c - table.image(np.flatnonzero(w), w[w != 0])
             return ws.Point(w, residual, table.products(residual, everything), everything)
 
-        value, bound, _ = ws.bounds(table, at(w), c, l1, l2, self.positive)
+        point = at(w)
+        value, bound, _ = ws.bounds(table, point, c, l1, l2, self.positive)
+        if self.coef_.dtype == np.float32:  # rounding costs the bound more than the value: a point nearby has a better one
+            present = np.flatnonzero(table.norms > 0)
+            point = ws.Point(w, point.residual, point.products[present], present)
+            bound = max(bound, ws.solve(table, c, l1, l2, self.positive, self.tol, point, ws.Pool(table), NEARBY)[2])
         shortfall = data.weight / 2 * (best - intercept) ** 2
         if self.positive and (w < 0).any():
             value = np.inf

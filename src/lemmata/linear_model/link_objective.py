@@ -36,6 +36,8 @@ from lemmata.linear_model.logistic_solvers import newton_step as solver_step
 
 BALANCED = 1e-9  # imbalance of the slopes that is rounding, relative to what cancels in it
 KEPT = 1e-3  # share of a slope that a step must leave: less may be nothing but rounding, where classes are separable
+RIDGE = 1e-12  # added to a Hessian of unit diagonal: more than its rounding, less than what moves any score
+REFINEMENTS = 3  # of a solution with the ridge, to one without it
 TRIES = 5  # Newton steps towards slopes that are slopes; a fit of the usual precision needs none
 INTERCEPT_STEPS = 20  # Newton's method for one number: five are usual
 
@@ -131,6 +133,10 @@ class LinkObjective(Objective):
         parameters = (*self.parameters(theta), self.link, self.expected or not self.link.convex, along, slope)
         return self._assembled(*self.blocks.reduce(link_curvature_block, *parameters), along) / self.total
 
+    def gauge(self):
+        """Fill the directions that no score sees, such as those of equal columns, with a little curvature."""
+        return RIDGE * np.eye(self.n_parameters)
+
     def _diagonal(self, theta):
         expected = self.expected or not self.link.convex
         columns, constant = self.blocks.reduce(link_diagonal_block, *self.parameters(theta), self.link, expected)
@@ -198,9 +204,9 @@ def newton_step(problem, theta, gradient):
     with serial_blas():
         H = problem.hessian(theta)
         size = np.where(np.diag(H) > 0, np.sqrt(np.diag(H)), 1.0)
-        factor = factored(H / size / size[:, None])
+        factor = factored(H / size / size[:, None] + RIDGE * np.eye(len(H)))
         step, left = np.zeros(len(gradient)), gradient
-        for _ in range(2):  # the second time takes what rounding, or a singular Hessian, left of the first
+        for _ in range(REFINEMENTS):
             step = step - cho_solve(factor, left / size) / size
             left = gradient + H @ step
     return step, left

@@ -22,9 +22,9 @@ from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Certificate, C
 from lemmata.core.estimator import Classifier, Iterative, as_output
 from lemmata.core.random import generator
 from lemmata.linear_model import logistic_bounds, logistic_solvers
-from lemmata.linear_model.links import log_sum_exp
+from lemmata.linear_model.links import log_sigmoid, log_sum_exp
 from lemmata.linear_model.logistic_loss import objective, probabilities, scores_of
-from lemmata.linear_model.separability import separation
+from lemmata.linear_model.separability import folded_rows, separation
 
 LARGE = 15.0  # a score whose class is certain to 3e-7: without a penalty, a reason to look whether a plane separates
 NOTHING = 1e-10  # coefficients that move no score by more are rounding, of which no share can be checked
@@ -175,7 +175,7 @@ class LogisticRegression(Iterative, LinearClassifier):
                 parts.append(self._centered(*problem.parameters(run.state[0])))
                 runs.append(run)
                 if np.isinf(self.C):
-                    refuse_separable(problem.blocks, *parts[-1])
+                    refuse_separable(problem.blocks, *parts[-1], self.fit_intercept)
         self._store(np.hstack([coef for coef, _ in parts]), np.concatenate([b for _, b in parts]), blocks.dtype)
         self.n_iter_, self.converged_ = max(run.n_iter for run in runs), all(run.converged for run in runs)
         self.trace_ = runs[0].trace if len(runs) == 1 else np.concatenate([run.trace for run in runs])
@@ -218,32 +218,28 @@ class LogisticRegression(Iterative, LinearClassifier):
     def predict_log_proba(self, X):
         """Give the logarithm of the probability of each class, exact where the probability itself is too small to be."""
         scores, dtype = self._scores(X)
-        if self.multi_class == "ovr" and scores.shape[1] > 1:
-            with np.errstate(divide="ignore"):
-                return as_output(np.log(self._probabilities(scores)), dtype)
-        scores = np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+        scores = np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else self._relative(scores)
         return as_output(scores - log_sum_exp(scores)[:, None], dtype)
 
     def _probabilities(self, scores):
         if scores.shape[1] == 1:
             return np.hstack([probabilities(-scores), probabilities(scores)])
-        if self.multi_class == "multinomial":
-            return probabilities(scores)
-        each = np.hstack([probabilities(s[:, None]) for s in scores.T])
-        total = each.sum(axis=1, keepdims=True)
-        # Where every class is denied beyond the smallest number, the scores still tell which is denied least.
-        return np.where(total > 0, each / np.where(total > 0, total, 1.0), probabilities(scores))
+        return probabilities(self._relative(scores))
+
+    def _relative(self, scores):
+        """Give numbers whose softmax are the probabilities: one-vs-rest models share out σ(z), however small."""
+        return scores if self.multi_class == "multinomial" else log_sigmoid(scores)
 
     def covariance(self, X, sample_weight=None):
-        """Give the inverse of the Hessian of the penalized log loss at the fit: coefficients, then intercept, class by class.
+        """Give the inverse of the Hessian of the penalized log loss at the fit, for two classes: coefficients, then intercept.
 
         Without a penalty it is the asymptotic covariance of the estimate, and `standard_errors` the roots of its diagonal;
-        with one, the covariance of the Laplace approximation to the posterior. For two classes or one-vs-rest models.
+        with one, the covariance of the Laplace approximation to the posterior. X is a table in memory.
         """
+        check_is_fitted(self)
         coef, intercept = self._parameters()
         if coef.shape[1] > 1:
             raise ValueError("covariance is for two classes: of several, only differences of coefficients have one.")
-        check_is_fitted(self)
         blocks = self._blocks(X, np.zeros(_n_rows(X)), sample_weight, reset=False)
         return inverse_hessian(objective(blocks, 1, 1 / self.C, self.fit_intercept), coef, intercept)
 
@@ -327,18 +323,15 @@ def _inside(a, rng):
     return a + inner * (length(moved - a) / max(length(inner), TINY))
 
 
-def refuse_separable(blocks, coef, intercept):
+def refuse_separable(blocks, coef, intercept, fit_intercept=True):
     """Raise if classes without a penalty are separable, so that no finite coefficients are best."""
     largest, deficit = blocks.reduce(largest_score_block, coef, intercept)
-    if largest.value < LARGE:
-        return
-    separated = deficit.value < 0
-    if not separated and blocks.n_rows * (len(coef) + 1) <= ROWS and coef.shape[1] == 1:
+    separated, others = deficit.value < 0, max(coef.shape[1] - 1, 1)
+    if not separated and largest.value >= LARGE and blocks.n_rows * (len(coef) + 1) * others**2 <= ROWS:
         X, y, weight = blocks.take(np.arange(blocks.n_rows))
-        rows = np.hstack([X.toarray() if hasattr(X, "toarray") else X, np.ones((len(y), 1))]).astype(float)
-        rows = rows if weight is None else rows[weight > 0]
-        sign = np.where((y if weight is None else y[weight > 0]) == 1, 1.0, -1.0)
-        separated = separation(sign[:, None] * rows)[0] is not None
+        rows = np.hstack([X.toarray() if hasattr(X, "toarray") else X, np.ones((len(y), int(fit_intercept)))]).astype(float)
+        rows, y = (rows, y) if weight is None else (rows[weight > 0], y[weight > 0])
+        separated = separation(folded_rows(rows, y, others + 1))[0] is not None
     if separated:
         raise ValueError(
             "A plane separates the classes: without a penalty no finite coefficients are best. Give a finite C, such as C=1.0."

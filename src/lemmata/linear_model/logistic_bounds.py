@@ -22,6 +22,7 @@ from lemmata.linear_model.logistic_solvers import DENSE, conjugate_gradients
 
 SERIES = 1e-4  # below it t² exceeds what two terms of the series leave out, and the closed form begins to cancel
 STILL = 1e-6  # of the size of its terms: a score that moves less does so by rounding, squared in the eigenvalues of H
+ROUNDED = 1e-12  # of the number of rows: what rounding may leave of the sum of as many residuals
 INTERCEPT_STEPS = 20  # Newton's method in as many dimensions as there are classes: five are usual
 
 
@@ -104,7 +105,7 @@ def convex_excess(objective, theta, value):
         if left <= eps * value:
             break
         intercept = intercept - step
-    if left > eps * value or (objective.intercept and np.abs(g - H @ step).max() > STILL * objective.total):
+    if not left <= eps * value or (objective.intercept and np.abs(g - H @ step).max() > ROUNDED * objective.total):
         return np.inf  # the intercepts are too far off for Newton's method, or all rows certain
     best, gradient = objective(objective.theta(coef, intercept))
     columns = gradient.reshape(-1, objective.n_scores)[: len(objective.unit)] * objective.unit[:, None]

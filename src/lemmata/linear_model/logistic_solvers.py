@@ -19,7 +19,7 @@ from lemmata.linear_model.logistic_loss import FULL, factored, total_block
 from lemmata.optimize.conjugate import conjugate_start, conjugate_step
 from lemmata.optimize.descent import backtracking_start, backtracking_step
 from lemmata.optimize.lbfgs import lbfgs_start, lbfgs_step
-from lemmata.optimize.line_search import LineSearchError, search
+from lemmata.optimize.line_search import ROUNDING, LineSearchError, search
 from lemmata.optimize.quasi_newton import bfgs_start, bfgs_step
 
 SAMPLE = 1 << 14  # rows of the sample: its optimum is then as close as a few full passes would bring it
@@ -29,6 +29,7 @@ ROUGH = 0.03  # gradient at which a Hessian of all rows serves as preconditioner
 COARSE_STEPS = 30
 BATCH = 64  # rows of a stochastic gradient: enough for matrix products to pay, few enough for many steps an epoch
 STEP = 0.2  # of stochastic gradients; in standard coordinates the curvature of the mean loss is mostly below 1
+SHRINK = 4  # factor of that step after an epoch that ended higher than it began, which is then not taken
 DENSE = 2000  # parameters up to which Newton's method forms the Hessian
 
 
@@ -90,35 +91,34 @@ def conjugate_gradients(product, rhs, precondition):
     p, rz = z.copy(), r @ z
     goal = min(0.25, np.sqrt(np.sqrt(rz))) ** 2 * rz  # Dembo, Eisenstat & Steihaug's forcing term
     for _ in range(len(rhs)):
+        if rz <= goal:  # at once where the right-hand side is zero
+            break
         Hp = product(p)
         alpha = rz / (p @ Hp)
         v, r = v + alpha * p, r - alpha * Hp
         z = precondition(r)
         rz, last = r @ z, rz
-        if rz <= goal:
-            break
         p = z + rz / last * p
     return v
 
 
-def variance_reduced_epoch(objective, rows, state, rng):
-    """Take an epoch of stochastic gradient steps whose noise vanishes with the distance to the optimum [2].
+def variance_reduced_epoch(objective, rows, state, size, rng):
+    """Take an epoch of stochastic gradient steps of a size, whose noise vanishes with the distance to the optimum [2].
 
     With θ̃ the state, each step uses the gradient of a few rows at θ, less that of the same rows at θ̃, plus that of all rows
     at θ̃: unbiased as ever, and exact where θ = θ̃ is the optimum.
     """
     anchor, _, gradient = state
     n = rows[0].shape[0]
-    size = min(BATCH, max(n // BATCH, 1))
+    many = min(BATCH, max(n // BATCH, 1))
     theta = anchor.copy()
     order = rng.permutation(n)
-    for at in range(0, n, size):
-        batch = order[at : at + size]
+    for at in range(0, n, many):
+        batch = order[at : at + many]
         part = replace(objective, blocks=Blocks.of(*(None if a is None else a[batch] for a in rows)))
         part = replace(part, total=objective.total * len(batch) / n, penalty=objective.penalty * len(batch) / n)
-        theta = theta - STEP * (part(theta)[1] - part(anchor)[1] + gradient)
-    after, slope = objective(theta)
-    return (theta, after, slope), after, float(np.abs(slope).max())
+        theta = theta - size * (part(theta)[1] - part(anchor)[1] + gradient)
+    return (theta, *objective(theta))
 
 
 def solver(name, objective, rng):
@@ -141,8 +141,11 @@ def solver(name, objective, rng):
     seed = int(rng.integers(2**63))
 
     def epoch(state):
-        *before, count = state
-        after, value, residual = variance_reduced_epoch(objective, rows, tuple(before), np.random.default_rng([seed, count]))
-        return (*after, count + 1), value, residual
+        *before, size, count = state
+        with np.errstate(over="ignore", invalid="ignore"):  # steps that are too long may end anywhere
+            after = variance_reduced_epoch(objective, rows, before, size, np.random.default_rng([seed, count]))
+        if not after[1] <= before[1] + ROUNDING * abs(before[1]):
+            after, size = before, size / SHRINK
+        return (*after, size, count + 1), after[1], float(np.abs(after[2]).max())
 
-    return (*lbfgs_start(objective, zero)[:3], 0), epoch
+    return (*lbfgs_start(objective, zero)[:3], STEP, 0), epoch

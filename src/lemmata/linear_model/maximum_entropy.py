@@ -37,6 +37,8 @@ from lemmata.linear_model.logistic_loss import FULL, probabilities
 from lemmata.linear_model.logistic_solvers import DENSE, conjugate_gradients
 from lemmata.linear_model.separability import separation
 
+NOISE = 1e-28  # variance, in squared units, of a feature that is constant but for rounding
+
 
 def score_block(X, weight, design, weights):
     """Scores of a block."""
@@ -111,7 +113,7 @@ def unseen(problem):
         return None
     with serial_blas():
         H = problem.hessian(np.zeros(m))
-        size = np.where(np.diag(H) > 0, np.sqrt(np.diag(H)), 1.0)
+        size = np.where(np.diag(H) > NOISE, np.sqrt(np.diag(H)), 1.0)
         values, vectors = np.linalg.eigh(H / size / size[:, None])
         none = values <= m * np.finfo(float).eps * max(values[-1], TINY)
         return np.linalg.qr(vectors[:, none] / (size * problem.length_unit)[:, None])[0]

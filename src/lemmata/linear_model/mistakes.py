@@ -14,7 +14,7 @@ import numpy as np
 from lemmata.core.blocks import Blocks
 from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
-from lemmata.linear_model.stochastic import add, decision, dot, draw_order, fold, on_threads, signs_of, stored, touch
+from lemmata.linear_model.stochastic import add, decision, dot, draw_order, fold, on_threads, shuffler, signs_of, stored, touch
 
 UNIT = 64.0  # the unit of a table is a power of this, so that tables of usual scale keep 1
 
@@ -117,11 +117,11 @@ def start(n_problems, n_columns, average):
     return State(0, np.zeros((n_problems, n_columns)), signs, late, 0.0, visits, mistakes, active)
 
 
-def visit_block(X, y, weight, number, state, counts, rules, seed):
-    """Visit the rows of a block, the binary problems on threads; return (state, counts of mistakes)."""
-    n, d = X.shape
+def visit_block(X, y, weight, going, counts, rules):
+    """Visit the rows of a block, the binary problems on threads; return ((state, generator), counts of mistakes)."""
+    (state, rng), (n, d) = going, X.shape
     counts = np.zeros((n, len(rules.positive), 2 if len(state.late) else 1)) if counts is None else counts.copy()
-    rows, order = stored(X), draw_order(n, d, seed, state.epoch, number)
+    rows, order = stored(X), draw_order(n, d, rng)
     y, weight = np.asarray(y, dtype=np.int64), None if weight is None else np.asarray(weight, dtype=float)
     problems = np.flatnonzero(state.active)
 
@@ -129,13 +129,13 @@ def visit_block(X, y, weight, number, state, counts, rules, seed):
         visit_rows(*rows, y, weight, *order, part, rules, state, counts)
 
     on_threads(work, problems, len(problems) * rows[0].size)
-    return state._replace(time=state.time + (float(n) if weight is None else float(weight.sum()))), counts
+    return (state._replace(time=state.time + (float(n) if weight is None else float(weight.sum()))), rng), counts
 
 
 def epoch(blocks, rules, seed, state, counts):
     """Visit all rows once; return (state, counts). The active problems are those that made mistakes."""
     state = state._replace(mistakes=np.zeros(len(state.mistakes)))
-    after, counts = fold(blocks, partial(visit_block, rules=rules, seed=seed), state, counts)
+    (after, _), counts = fold(blocks, partial(visit_block, rules=rules), (state, shuffler(seed, state.epoch)), counts)
     visits = np.where(state.active, after.time, state.visits)
     return after._replace(epoch=state.epoch + 1, visits=visits, active=after.mistakes > 0), counts
 

@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     whole: bool  # whether all weights are whole numbers
 
 
-def sums_block(X, y, weight, number, sums, own, counts, positive):
+def sums_block(X, y, weight, sums, own, counts, positive):
     """Add a block to the sums of a certificate."""
     n = X.shape[0]
     weight = np.ones(n) if weight is None else np.asarray(weight, dtype=float)

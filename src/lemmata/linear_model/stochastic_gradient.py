@@ -5,7 +5,8 @@ A visit at time t moves by −η_t times the gradient of ℓ(y f) + α/2 ‖w‖
 a multiple of a vector, w = c·v, that is one multiplication, and the average of the weights over all visits is
 Σ c_t v_t = C_T v_T − Σ C_{t−1} Δv_t with C_t = c_1 + … + c_t: nothing costs more than the numbers in the row [2].
 How far P is from its minimum is bounded by the dual problem: for any a with Σ sᵢ aᵢ yᵢ = 0,
-P* ≥ D(a) = −(1/S) Σ sᵢ ℓ*(−aᵢ) − ‖(1/S) Σ sᵢ aᵢ yᵢ xᵢ‖² / 2α (Fenchel); a = −ℓ′ at the margins, made to balance, serves.
+P* ≥ D(a) = −(1/S) Σ sᵢ ℓ*(−aᵢ) − ‖(1/S) Σ sᵢ aᵢ yᵢ xᵢ‖² / 2α (Fenchel); multiples of a = −ℓ′ at the margins, made to balance,
+serve, and meet P* where P has a derivative and (w, b) is its minimizer.
 
 [1] Robbins & Monro, Ann. Math. Stat. 22 (1951). [2] Bottou, Neural Networks: Tricks of the Trade (2012).
 """
@@ -18,11 +19,12 @@ import numpy as np
 from lemmata.core.certificate import TINY
 from lemmata.core.kernel import kernel
 from lemmata.linear_model.margin_losses import loss_derivative, loss_value
-from lemmata.linear_model.stochastic import add, decision, dot, draw_order, fold, on_threads, signs_of, stored, touch
+from lemmata.linear_model.stochastic import add, decision, dot, draw_order, fold, on_threads, shuffler, signs_of, stored, touch
 from lemmata.optimize.rules import apply_rule
 from lemmata.optimize.schedules import rate_at
 
-SMALL = 1e-9  # scale at which a vector takes its factor in, long before it loses digits
+SMALL = 1e-4  # factor that a vector takes in, before the sums of its average lose more than four digits
+SHRUNK = np.append(2.0 ** -np.arange(17), 0.0)  # multiples of a dual point that are tried: any is one, and zero proves P* ≥ 0
 STEEPEST = 1e12  # slope beyond which a loss is cut: a step must not leave the numbers
 LARGEST = float(np.finfo(float).max)
 PATIENCE = 5  # epochs without progress that end a problem
@@ -59,16 +61,6 @@ class State(NamedTuple):
 
 
 @kernel
-def step_size(t, eta, power, decay):
-    """Return the rate of step t; the usual powers without the general one, which is slow."""
-    if power == 1:
-        return eta / (1 + decay * (t - 1))
-    if power == 0:
-        return eta
-    return rate_at(t, eta, power, decay)
-
-
-@kernel
 def settle(w, scale, total, mass, lag):
     """Take the factor of a scaled vector in, and add what its average has gathered; return the factor and mass to go on."""
     if total.shape[0]:
@@ -86,6 +78,7 @@ def descend(values, indices, indptr, y, weight, starts, within, problems, settin
     d, n_problems = state.weights.shape[1] - 1, state.weights.shape[0]
     average = state.sums.shape[1] > 0
     scale, mass, lag = np.ones(n_problems), np.zeros(n_problems), np.zeros((n_problems, d if average else 0))
+    eta, power, decay = settings.eta, settings.power, settings.decay
     read, visits = 0.0, state.visits
     for c in range(starts.shape[0]):
         read += touch(values, indices, starts[c], starts[c] + within.shape[0])
@@ -101,7 +94,9 @@ def descend(values, indices, indptr, y, weight, starts, within, problems, settin
                     part = min(rest, 1.0)
                     rest -= part
                     t += 1
-                    rate = part * step_size(t, settings.eta, settings.power, settings.decay)
+                    rate = part * (
+                        eta / (1 + decay * (t - 1)) if power == 1 else rate_at(t, eta, power, decay)
+                    )  # no slow power
                     margin = sign * (scale[k] * dot(values, indices, indptr, i, w) + w[d])
                     state.losses[k] += part * loss_value(settings.loss, margin)
                     slope = sign * max(loss_derivative(settings.loss, margin), -STEEPEST)
@@ -143,7 +138,7 @@ def descend_by_rule(values, indices, indptr, y, weight, starts, within, problems
                     part = min(rest, 1.0)
                     rest -= part
                     t += 1
-                    rate = part * step_size(t, settings.eta, settings.power, settings.decay)
+                    rate = part * rate_at(t, settings.eta, settings.power, settings.decay)
                     margin = sign * (dot(values, indices, indptr, i, w) + w[d])
                     state.losses[k] += part * loss_value(settings.loss, margin)
                     slope = sign * max(loss_derivative(settings.loss, margin), -STEEPEST)
@@ -167,10 +162,10 @@ def start(n_problems, n_columns, average, uses=(False, False)):
     return State(0, *arrays, 0.0, seen, losses, np.full(n_problems, np.inf), idle, np.ones(n_problems, dtype=bool))
 
 
-def visit_block(X, y, weight, number, state, own, settings, seed):
-    """Visit the rows of a block, the binary problems on threads."""
-    n, d = X.shape
-    rows, order = stored(X), draw_order(n, d, seed, state.epoch, number)
+def visit_block(X, y, weight, going, own, settings):
+    """Visit the rows of a block, the binary problems on threads; return (state, generator)."""
+    (state, rng), (n, d) = going, X.shape
+    rows, order = stored(X), draw_order(n, d, rng)
     y, weight = np.asarray(y, dtype=np.int64), None if weight is None else np.asarray(weight, dtype=float)
     problems, kernel_of_rule = np.flatnonzero(state.active), descend_by_rule if settings.rule else descend
 
@@ -179,15 +174,16 @@ def visit_block(X, y, weight, number, state, own, settings, seed):
 
     on_threads(work, problems, len(problems) * rows[0].size)
     visits, seen = (n, n) if weight is None else (np.ceil(weight).sum(), weight.sum())
-    return state._replace(visits=state.visits + float(visits), seen=state.seen + np.where(state.active, seen, 0.0)), own
+    seen = state.seen + np.where(state.active, seen, 0.0)
+    return (state._replace(visits=state.visits + float(visits), seen=seen), rng), own
 
 
 def epoch(blocks, settings, seed, tol, state):
     """Visit all rows once; return (state, objective). A problem ends when its mean loss has not fallen for five epochs."""
     before = state
     state = state._replace(losses=np.where(state.active, 0.0, state.losses))
-    state = fold(blocks, partial(visit_block, settings=settings, seed=seed), state)[0]
-    if not np.isfinite(state.weights).all():
+    (state, _), _ = fold(blocks, partial(visit_block, settings=settings), (state, shuffler(seed, state.epoch)))
+    if not (np.isfinite(state.weights).all() and np.isfinite(state.losses).all()):
         raise ValueError(f"The steps left the numbers in epoch {state.epoch + 1}; scale the columns or lower eta0.")
     losses = np.divide(state.losses, state.seen - before.seen, out=state.losses, where=state.active)
     falling = losses <= state.best - (tol or 0.0) * np.maximum(np.minimum(state.best, LARGEST), 1.0)
@@ -207,27 +203,30 @@ def loss_block(X, y, weight, positive, coef, intercept, loss):
 
 
 def dual_block(X, y, weight, positive, coef, intercept, loss, shares):
-    """Sum over a block what the dual objective is made of: conjugates, and rows by their dual weights."""
+    """Sum over a block what the dual objective is made of: conjugates at each multiple, and rows by their dual weights."""
     signs, weight = signs_of(y, positive), _weights(X, weight)
     slopes = -loss.derivative(signs * decision(X, coef, intercept))
     slopes = slopes * np.where(slopes * signs > 0, *shares)
-    return weight @ loss.conjugate(slopes), np.asarray(X.T @ (weight[:, None] * slopes * signs)).T
+    conjugates = np.array([weight @ loss.conjugate(share * slopes) for share in SHRUNK])
+    return conjugates, np.asarray(X.T @ (weight[:, None] * slopes * signs)).T
 
 
 def _weights(X, weight):
     return np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=float)
 
 
-def objectives(blocks, settings, loss, coef, intercept):
-    """Return P of each problem at given planes, and a lower bound of its minimum."""
-    plane = (settings.positive, coef, intercept, loss)
-    total, losses, up, down = blocks.reduce(loss_block, *plane)
+def objective_at(blocks, settings, loss, coef, intercept):
+    """Return P of each problem at given planes, and the sums that its lower bound begins with."""
+    sums = blocks.reduce(loss_block, settings.positive, coef, intercept, loss)
+    return sums[1] / sums[0] + settings.alpha / 2 * (coef.astype(float) ** 2).sum(axis=1), sums
+
+
+def objective_bound(blocks, settings, loss, coef, intercept, sums):
+    """Bound the minimum of P of each problem from below, the better the nearer given planes are to it."""
+    total, _, up, down = sums
     shares = np.ones((2, len(coef)))
     if settings.intercept:  # the free intercept asks for balance: the heavier side gives way
         shares[0], shares[1] = np.minimum(1.0, down / np.maximum(up, TINY)), np.minimum(1.0, up / np.maximum(down, TINY))
-    conjugates, rows = blocks.reduce(dual_block, *plane, shares)
-    alpha = settings.alpha
-    values = losses / total + alpha / 2 * (coef.astype(float) ** 2).sum(axis=1)
-    with np.errstate(divide="ignore"):  # without a penalty this point of the dual proves nothing
-        bounds = -conjugates / total - ((rows / total) ** 2).sum(axis=1) / np.float64(2 * alpha)
-    return values, bounds
+    conjugates, rows = blocks.reduce(dual_block, settings.positive, coef, intercept, loss, shares)
+    pull = ((rows / total) ** 2).sum(axis=1) / np.float64(2 * max(settings.alpha, TINY))
+    return (-conjugates / total - SHRUNK[:, None] ** 2 * pull).max(axis=0)

@@ -36,7 +36,8 @@ ROUGH = 0.1  # share of the present gap below which the inside need not be solve
 EPOCHS = 10  # epochs of coordinate descent between two looks at the support
 ROUNDS = 200  # of descent and linear system on one working set; a few are usual
 DROPS = 30  # dependent columns that may leave the support before coordinate descent looks again
-SINGULAR = 1e-10  # pivot, relative to the largest, below which columns count as dependent
+SINGULAR = 1e-10  # pivot, relative to the square of its column, below which columns count as dependent
+FAR = 1e3  # square of a mean, relative to the variance, from which their difference would lose digits that matter
 PRESENT = 64 * np.finfo(float).eps  # what is smaller, as a share of what it was computed from, is rounding
 
 
@@ -179,9 +180,15 @@ class SparseColumns:
         self.n, self.d = X.shape
         weight = float(root @ root)
         self.mean = X.T @ root / weight if center else np.zeros(self.d)
-        raw = np.asarray(X.multiply(X).sum(axis=0)).ravel()
-        norms = raw - weight * self.mean**2
-        self.norms = np.where(norms > self.n * np.finfo(float).eps * raw, norms, 0.0)
+        entries = np.diff(X.indptr)
+        column = np.repeat(np.arange(self.d), entries)
+        # About the mean first, then squared: a difference of squares would have no digits left far off the center.
+        off = np.bincount(column, weights=(X.data - self.mean[column] * root[X.indices]) ** 2, minlength=self.d)
+        absent = weight - np.bincount(column, weights=root[X.indices] ** 2, minlength=self.d)
+        norms = off + np.where(entries < self.n, absent, 0.0) * self.mean**2
+        raw = np.bincount(column, weights=X.data**2, minlength=self.d)
+        self.norms = np.where(norms > PRESENT**2 * raw, norms, 0.0)
+        self.far = weight * self.mean**2 > FAR * self.norms
         self.start = X.T @ c - self.mean * (root @ c)
 
     def products(self, r, columns):
@@ -204,7 +211,15 @@ class SparseColumns:
     def gram(self, new, both):
         """Return the products of some columns with others."""
         G = (self.X[:, new].T @ self.X[:, both]).toarray()
-        return G - (self.root @ self.root) * np.outer(self.mean[new], self.mean[both])
+        G -= (self.root @ self.root) * np.outer(self.mean[new], self.mean[both])
+        for k in np.flatnonzero(self.far[both]):
+            G[:, k] = self.products(self._column(both[k]), new)
+        for k in np.flatnonzero(self.far[new]):
+            G[k] = self.products(self._column(new[k]), both)
+        return G
+
+    def _column(self, j):
+        return self.X[:, [j]].toarray().ravel() - self.root * self.mean[j]
 
     def image(self, columns, w):
         """Return A w for coefficients of some columns."""
@@ -214,7 +229,10 @@ class SparseColumns:
 def columns_of(X, root, c, center):
     """Take a table by its columns; a dense one is copied unless it has contiguous columns already."""
     if is_sparse(X):
-        return SparseColumns(X.multiply(root[:, None]).tocsc() if (root != 1).any() else X.tocsc(), root, c, center)
+        X = X.astype(float, copy=False)  # products of float32 columns would be float32, and no gap would close
+        X = (X.multiply(root[:, None]) if (root != 1).any() else X).tocsc()
+        X.sum_duplicates()
+        return SparseColumns(X, root, c, center)
     weighted = bool((root != 1).any())
     if X.dtype == np.float64 and X.flags.f_contiguous and not weighted:
         return DenseColumns(X, root, c, center)
@@ -450,10 +468,10 @@ def direction(H, rhs, w, signs, l2):
     H.flat[:: len(H) + 1] += l2
     try:
         factor = cho_factor(H, check_finite=False)
-        pivots = np.diag(factor[0]) ** 2
-        if pivots.min() > SINGULAR * pivots.max():
+        if (np.diag(factor[0]) ** 2 > SINGULAR * np.diag(H)).all():
             return cho_solve(factor, rhs, check_finite=False) - w, True
     except np.linalg.LinAlgError:
         pass
-    flat = np.linalg.eigh(H)[1][:, 0]
+    size = np.sqrt(np.diag(H))
+    flat = np.linalg.eigh(H / size / size[:, None])[1][:, 0] / size
     return (-flat if signs @ flat > 0 else flat), False

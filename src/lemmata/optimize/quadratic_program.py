@@ -23,6 +23,7 @@ from lemmata.optimize.feasibility import FEASIBLE, RANK, InfeasibleError, feasib
 
 INNER = 1e-12  # residuals and gap, in units of the problem, at which the interior point is good enough to be polished
 SHY = 0.99  # share of the way to the boundary that a step goes
+ROUNDS = 20  # guesses of which inequalities are held; after a good interior point the first or second is right
 STEPS = 100  # Newton steps allowed; a solvable problem takes 10 to 30
 
 
@@ -94,8 +95,8 @@ def solve_qp(P, q, G=None, h=None, A=None, b=None):
     inside = _interior(Z.T @ P @ Z, Z.T @ (P @ x0 + q), (G @ Z)[moving], (h - G @ x0)[moving])
     y, inequality[moving], held[moving] = inside
     x = x0 + Z @ y
-    candidates = [_solution(problem, x, inequality), _solution(problem, *_polish(problem, held, x))]
-    best = min(candidates, key=_worst)
+    candidates = [(x, inequality), *_polished(problem, held, x)]
+    best = min((_solution(problem, *pair) for pair in candidates), key=_worst)
     if not best.certificate.holds:
         _refuse_unbounded(P, q, G, A)
         _warn_uncertified()
@@ -237,19 +238,26 @@ def _reach(v, move):
     return float(np.min(-v[falling] / move[falling], initial=np.inf))
 
 
-def _polish(problem, held, x):
-    """Solve with the held inequalities as equations, near x; return the point and the multipliers that fit it best."""
+def _polished(problem, held, x):
+    """Solve with the held inequalities as equations, near x; give each point with the multipliers that fit it best.
+
+    What is held is a guess; a constraint that the point violates is held in the next round, one without a price is let go.
+    """
     P, q, G, h, A, b = problem
-    try:
-        start, Z = solve_equations(np.vstack([A, G[held]]), np.append(b, h[held]))
-    except InfeasibleError:
-        start, Z = x, np.zeros((len(x), 0))
-    start = start + Z @ (Z.T @ (x - start))
-    x = start + Z @ np.linalg.lstsq(Z.T @ P @ Z, -Z.T @ (P @ start + q), rcond=RANK)[0]
-    free, inequality = solve_equations(A, b)[1], np.zeros(len(h))
-    if held.any() and free.size:
-        inequality[held] = nnls(free.T @ G[held].T, -free.T @ (P @ x + q))[0]
-    return x, inequality
+    free, tried = solve_equations(A, b)[1], set()
+    while held.tobytes() not in tried and len(tried) < ROUNDS:
+        tried.add(held.tobytes())
+        try:
+            start, Z = solve_equations(np.vstack([A, G[held]]), np.append(b, h[held]))
+        except InfeasibleError:
+            return
+        start = start + Z @ (Z.T @ (x - start))
+        point = start + Z @ np.linalg.lstsq(Z.T @ P @ Z, -Z.T @ (P @ start + q), rcond=RANK)[0]
+        inequality = np.zeros(len(h))
+        if held.any() and free.size:
+            inequality[held] = nnls(free.T @ G[held].T, -free.T @ (P @ point + q))[0]
+        yield point, inequality
+        held = (inequality > 0) | (G @ point - h > FEASIBLE * (np.abs(G) @ np.abs(point) + np.abs(h)))
 
 
 def _solution(problem, x, inequality):

@@ -10,6 +10,7 @@ from lemmata.plot.plane import Plane, choose_plane
 CONFIDENCE = (0.75, 0.9)  # probabilities of a class at which lines are drawn; of two classes, also of the other
 RESOLUTION = 200  # points of the grid in each direction: lines are smooth at the size of a page
 AT_ONCE = 1 << 20  # numbers that are asked for at once, so that a wide table fits the memory
+IMPOSSIBLE = -1e6  # logarithm of a probability of zero, so that differences are numbers
 ROOM = 0.07  # share of the extent of the rows that is left free around them
 SHADES = (0.10, 0.10, 0.12)  # opacities that add up with confidence: text and rows stay readable on the darkest
 
@@ -25,8 +26,9 @@ class BoundaryDisplay:
     ----------
     grid : Coordinates of the grid on the plane, two vectors.
     regions : Number of the class at each point of the grid, of shape (second, first).
-    values : Probability, or score, of each class at each point, of shape (second, first, classes); None if there are none.
-    response : "probability", "score" or "label": what the values are.
+    values : Logarithm of the probability, or score, of each class at each point, of shape (second, first, classes); None if
+        there are only labels.
+    response : "probability", "score" or "label": what the classifier says.
     points : Rows on the plane, of shape (rows, 2).
     labels : Number of the class of each row, or None.
     predicted : Number of the class that the model gives to each row.
@@ -152,18 +154,14 @@ class BoundaryDisplay:
         if self.values is None:
             return np.where(self.regions == np.arange(k)[:, None, None], 0.5, -0.5)
         values = np.moveaxis(self.values, -1, 0)
-        if self.response == "probability":
-            values = np.log(np.maximum(values, np.finfo(float).tiny))  # the ratio of two is smooth where they are steps
         others = np.array([np.delete(values, j, axis=0).max(axis=0) for j in range(k)])
         return values - others
 
     def _confidence(self, ax: Any, colors: list[Any]) -> None:
         """Shade and line the points where a class has a probability of 0.75, and of 0.9."""
-        probabilities = np.clip(np.moveaxis(self.values, -1, 0), np.finfo(float).tiny, 1.0)  # type: ignore[call-overload]
+        logs = np.moveaxis(self.values, -1, 0)  # type: ignore[call-overload]
         for k, color in enumerate(colors):
-            odds = np.log(probabilities[k]) - np.log(np.maximum(1 - probabilities[k], np.finfo(float).tiny))
-            if len(colors) == 2:
-                odds = np.log(probabilities[k]) - np.log(probabilities[1 - k])
+            odds = logs[k] - np.logaddexp.reduce(np.delete(logs, k, axis=0), axis=0)
             for share, shade in zip(CONFIDENCE, SHADES[1:], strict=True):
                 self._shade(ax, odds, _logit(share), color, shade)
             drawn = self._lines(ax, odds, [_logit(c) for c in CONFIDENCE], colors=[color], linewidths=0.9, linestyles="dashed")
@@ -237,16 +235,22 @@ def _numbers(classes: np.ndarray, labels: Any) -> np.ndarray:
 
 
 def _on_grid(estimator: Any, plane: Plane, grid: Any) -> tuple[np.ndarray, np.ndarray | None, str]:
-    """Return the labels on the grid, and probabilities or scores of all classes if the classifier gives them."""
-    verbs = {"predict_proba": "probability", "decision_function": "score"}
-    verb = next((v for v in verbs if hasattr(estimator, v)), None)
+    """Return the labels on the grid, and log-probabilities or scores of all classes if the classifier gives them."""
     points = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, 2)
     parts = np.array_split(points, -(-len(points) * len(plane.origin) // AT_ONCE))
     shape = (len(grid[1]), len(grid[0]))
-    labels = np.concatenate([answers(estimator, "predict", plane.rows(part)) for part in parts]).reshape(shape)
-    if verb is None:
+
+    def asked(verb: str) -> np.ndarray:
+        return np.concatenate([answers(estimator, verb, plane.rows(part)) for part in parts])
+
+    labels = asked("predict").reshape(shape)
+    if hasattr(estimator, "predict_proba"):
+        with np.errstate(divide="ignore"):
+            logs = asked("predict_log_proba") if hasattr(estimator, "predict_log_proba") else np.log(asked("predict_proba"))
+        return labels, np.maximum(logs, IMPOSSIBLE).reshape(*shape, -1), "probability"
+    if not hasattr(estimator, "decision_function"):
         return labels, None, "label"
-    values = np.concatenate([answers(estimator, verb, plane.rows(part)) for part in parts])
-    if values.ndim == 1:  # the score of the second class of two
-        values = np.column_stack([-values, values])
-    return labels, values.reshape(*shape, -1).astype(float), verbs[verb]
+    scores = asked("decision_function")
+    if scores.ndim == 1:  # that of the second class of two
+        scores = np.column_stack([-scores, scores])
+    return labels, scores.reshape(*shape, -1), "score"

@@ -37,6 +37,7 @@ Score = Mapping[str, str | float]
 
 VERDICTS = {"proof": "proved", "local": "local optimum", "evidence": "evidence"}
 NUMERIC = re.compile(r"[-−–]?[\d.,]*( ± [\d.]+)?( m?s)?$")
+BROAD = 6.0  # inches; a plot that is wider has its legend beside it, and a row of the page for itself
 LIBRARIES = ("lemmata", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -125,7 +126,10 @@ class View(NamedTuple):
 def _view(model: Any, data: Any) -> View:
     if isinstance(model, TableModel):
         classes = [shown(value) for value in model.classes_] if hasattr(model, "classes_") else None
-        return View(model.estimator_, *model.encode(data), classes, list(model.encoder_.get_feature_names_out()))
+        plans = model.encoder_.plans_
+        scaled = {name for name in plans if plans[name].get("width", 1.0) != 1.0}
+        columns = [f"{c} (standardized)" if c in scaled else str(c) for c in model.encoder_.get_feature_names_out()]
+        return View(model.estimator_, *model.encode(data), classes, columns)
     X, y = data if isinstance(data, tuple) else (data, None)
     return View(model, X, y, None, None)
 
@@ -219,7 +223,10 @@ def _figure(draw: Callable[[Any], Any], size: tuple[float, float], caption: str)
         figure.savefig(buffer, format="png", dpi=140, bbox_inches="tight")  # 140: sharp on a laptop, small in the file
     image = base64.b64encode(buffer.getvalue()).decode()
     caption = escape(caption, quote=True)
-    return f"<figure><img src='data:image/png;base64,{image}' alt='{caption}'><figcaption>{caption}</figcaption></figure>"
+    broad = " class='broad'" if size[0] > BROAD else ""
+    return (
+        f"<figure{broad}><img src='data:image/png;base64,{image}' alt='{caption}'><figcaption>{caption}</figcaption></figure>"
+    )
 
 
 def _column_rows(model: TableModel, table: Table) -> Iterator[Score]:

@@ -36,6 +36,7 @@ td .badge.refused { display: inline-block; line-height: 1.35; min-width: 12rem; 
 .note { color: var(--soft); font-size: .9rem; margin: .6rem 0 0; max-width: 46rem; }
 .plots { display: flex; flex-wrap: wrap; gap: 1.5rem 2rem; align-items: flex-start; margin-top: 1.5rem; }
 figure { margin: 0; flex: 1 1 22rem; max-width: 29rem; }
+figure.broad { flex-basis: 100%; max-width: 40rem; }
 img { width: 100%; height: auto; }
 /* Plots are drawn for light paper without a background: inverted, with hues turned back, they fit the dark page. */
 @media (prefers-color-scheme: dark) { img { filter: invert(.88) hue-rotate(180deg); } }
