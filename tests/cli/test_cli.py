@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import lemmata
 from helpers import finished, python
 from lemmata.cli import app
-from lemmata.cli.compare import Job, Result, candidates, choose_task, compare, make_job, n_fits
+from lemmata.cli.compare import Job, Result, candidates, choose_task, compare, make_job, n_fits, rank
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.table import Table, read_table, write_table
 from lemmata.core.table_encoder import TableEncoder
@@ -233,7 +233,7 @@ def test_an_estimator_that_cannot_be_warmed_stops_nobody(monkeypatch):
 
     class Recorded(Nearest):
         def fit(self, X, y):
-            fitted.append((X.dtype.name, X.flags.writeable, X.shape[1]))
+            fitted.append((X.dtype.name, X.flags.writeable, X.shape[1], len(np.unique(y))))
             return super().fit(X, y)
 
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
@@ -242,7 +242,7 @@ def test_an_estimator_that_cannot_be_warmed_stops_nobody(monkeypatch):
     assert done.exit_code == 0, done.output
     assert done.stderr == "Failing failed: this model never fits.\n"
     assert re.fullmatch(r"\d+ kernels compiled, \d+ found ready.*\n", done.stdout)
-    assert len(fitted) == len(set(fitted)) == 8  # two widths, two precisions, writable or not
+    assert len(fitted) == len(set(fitted)) == 16  # two widths, two precisions, writable or not, two or three classes
 
 
 def test_warm_says_why_it_cannot(monkeypatch):
@@ -417,6 +417,67 @@ def test_classifiers_join_by_their_tags(monkeypatch):
     assert_allclose(baseline.scores["accuracy"], 1 / 3)
     assert result.model is not None
     assert set(result.model.predict(table)) <= set(label)
+
+
+class TwoOnly(Nearest):
+    """A classifier of two classes."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def fruit(tmp_path, kinds, n=60):
+    rng = np.random.default_rng(1)
+    kind = np.array(kinds, dtype=object)[np.arange(n) % len(kinds)]
+    size = rng.normal(size=n) + 2.0 * (np.arange(n) % len(kinds))
+    return save(Table({"size": size, "weight": rng.normal(size=n), "kind": kind}), tmp_path / "fruit.csv")
+
+
+def test_classifiers_of_two_classes_stay_away_from_three(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    offer(monkeypatch, Nearest, TwoOnly)
+    data = fruit(tmp_path, ["apple", "fig", "plum"])
+    done = run("fit", data, "--target", "kind", "--models", "TwoOnly")
+    assert done.exit_code == 2
+    assert done.stderr == "TwoOnly tells two classes apart, and the target has 3.\n"
+    assert "TwoOnly" not in run("fit", data, "--target", "kind").stdout
+    assert "TwoOnly" in run("fit", fruit(tmp_path, ["apple", "fig"]), "--target", "kind").stdout
+
+
+def test_classification_from_end_to_end(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = fruit(tmp_path, ["apple", "fig", "plum"])
+    done = run("fit", data, "--target", "kind", "--models", "LogisticRegression")
+    assert done.exit_code == 0, done.output
+    assert "accuracy" in done.stdout
+    assert "proved" in done.stdout
+    page = (tmp_path / "fruit-fit" / "report.html").read_text(encoding="utf-8")
+    assert "the region of each class" in page
+    assert "confusion matrix" in page
+    assert run("certify", "fruit-fit/model.lemmata", data).exit_code == 0
+    done = run("predict", "fruit-fit/model.lemmata", data)
+    assert "accuracy on the rows that have kind" in done.stdout
+    predicted = read_table(tmp_path / "predictions.csv")
+    probabilities = np.array([predicted[f"probability_{k}"] for k in ("apple", "fig", "plum")], dtype=float)
+    assert_allclose(probabilities.sum(axis=0), 1, atol=1e-12)
+    assert_array_equal(predicted["predicted_kind"], np.array(["apple", "fig", "plum"])[probabilities.argmax(axis=0)])
+
+
+def test_ties_are_settled_by_the_second_metric_and_then_by_name():
+    results = {
+        name: Result(name, {"accuracy": accuracy, "log loss": loss})
+        for name, accuracy, loss in [
+            ("b", 0.75, 0.5),
+            ("d", 0.75, np.nan),
+            ("c", 0.75 + 1e-13, 0.4),
+            ("a", 0.75 - 1e-13, 0.4 + 1e-9),
+            ("e", 0.76, 0.9),
+        ]
+    }
+    ranked = sorted(results.values(), key=lambda result: rank(result, "accuracy", "log loss"))
+    assert [result.name for result in ranked] == ["e", "a", "c", "b", "d"]
 
 
 def test_a_class_may_be_rarer_than_the_folds():

@@ -141,9 +141,10 @@ def test_posterior_and_predictions_agree_with_exact_arithmetic(shape, offset):
     assert model.certify(X, y).holds
 
 
-def test_columns_of_very_different_sizes_do_not_cost_digits():
+@pytest.mark.parametrize("sizes", [[1e7, 1.0, 1e-3], [1e20, 1.0, 1e-20], [1e-17, 1e-17, 1e-17]])
+def test_columns_of_very_different_sizes_do_not_cost_digits(sizes):
     X, y = draw(12, 3, seed=2)
-    X = X * [1e7, 1.0, 1e-3]
+    X = X * sizes
     model = BayesianLinearRegression(0.5, 0.25).fit(X, y)
     mean, covariance, means, variances = exact_posterior(X, y, 0.5, 0.25, X[:4])
     np.testing.assert_allclose(model.mean_, mean, rtol=1e-10)
@@ -151,6 +152,7 @@ def test_columns_of_very_different_sizes_do_not_cost_digits():
     predicted, std = model.predict(X[:4], return_std=True)
     np.testing.assert_allclose(predicted, means, rtol=1e-11)
     np.testing.assert_allclose(std**2, variances, rtol=1e-11)
+    assert model.certify(X, y).holds
 
 
 @pytest.mark.item("LIN-13")

@@ -14,6 +14,7 @@ import lemmata
 from lemmata.core.blocks import Blocks
 from lemmata.linear_model import LogisticRegression, MaximumEntropyClassifier
 from lemmata.linear_model.joint_features import ClassIndexed, Joint, log_linear
+from lemmata.linear_model.logistic_solvers import solver
 from lemmata.linear_model.maximum_entropy import excess
 
 X8, Y8 = np.array([0.0, 0, 1, 1, 2, 2, 2, 0])[:, None], np.array([0, 1, 0, 1, 1, 1, 0, 0])
@@ -283,11 +284,24 @@ def test_separable_classes_have_no_optimum():
         for features in (None, pair):
             with pytest.raises(ValueError, match=r"The features separate the classes: .* Give a finite C"):
                 MaximumEntropyClassifier(features, C=np.inf).fit(X, [0, 0, 0, 1, 1, 1])
+            with pytest.raises(ValueError, match="The features separate the classes"):
+                MaximumEntropyClassifier(features, C=np.inf, tol=1e-14).fit(X, [0, 0, 0, 1, 1, 1])
     X, _ = draw(10)
     with pytest.raises(ValueError, match="The features separate the classes"):
         MaximumEntropyClassifier(C=np.inf).fit(X, X.argmax(axis=1))
     model = MaximumEntropyClassifier(C=100.0).fit(X, X.argmax(axis=1))
     assert model.certify(X, X.argmax(axis=1)).holds
+
+
+@pytest.mark.parametrize("features", [pair, None])
+def test_no_bound_without_an_optimum(features):
+    for x in (np.arange(6.0), np.array([0.0, 0, 0, 0, 0, 1]), np.array([-1.0, 0, 0, 0, 0, 1])):
+        design = ClassIndexed(2) if features is None else Joint(features, (0, 1))
+        problem = log_linear(Blocks.of(x[:, None], np.array([0, 0, 0, 1, 1, 1]), None), design, 0.0)
+        state, step = solver("newton", problem, None)
+        while np.abs(state[2]).max() > 1e-11:  # beyond, a class is certain to more digits than a Hessian has
+            assert excess(problem, state[0])[0] == np.inf
+            state, _, _ = step(state)
 
 
 def test_weights_of_another_model_are_refused():

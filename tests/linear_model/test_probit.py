@@ -12,6 +12,7 @@ from lemmata.core.blocks import Blocks
 from lemmata.linear_model import LogisticRegression, ProbitRegression
 from lemmata.linear_model.inverse_links import LINKS, inverse_link
 from lemmata.linear_model.link_objective import excess, link_objective
+from lemmata.linear_model.logistic_solvers import solver
 
 X6, Y6 = np.arange(6.0)[:, None], np.array([0, 0, 1, 0, 1, 1])
 links = pytest.mark.parametrize("link", LINKS)
@@ -78,8 +79,20 @@ def test_gradient_and_second_derivatives(link):
     second = np.array([(problem(theta + h)[1] - problem(theta - h)[1]) / 2e-5 for h in 1e-5 * np.eye(4)])
     H = problem.second_derivatives(theta, expected=False)
     np.testing.assert_allclose(H, second, rtol=1e-6, atol=1e-8)  # central differences
-    if problem.link.convex:
-        np.testing.assert_allclose(problem.curvature(theta, np.arange(4.0)), H @ np.arange(4.0), rtol=1e-12)
+    information = problem.second_derivatives(theta, expected=True)
+    assert np.linalg.eigvalsh(information)[0] > 0
+    product = (H if problem.link.convex else information) @ np.arange(4.0)  # what conjugate gradients can use
+    np.testing.assert_allclose(problem.curvature(theta, np.arange(4.0)), product, rtol=1e-12)
+    np.testing.assert_array_equal(problem.hessian(theta), H if np.linalg.eigvalsh(H)[0] > 0 else information)
+
+
+def test_where_the_hessian_is_indefinite_the_information_takes_its_place():
+    X, y = draw(4, link="cauchit")
+    problem = link_objective(Blocks.of(X, y, None), LINKS["cauchit"], 0.0, intercept=True)
+    model = ProbitRegression(C=np.inf, link="cauchit").fit(X, y)
+    theta = -3 * problem.theta(*model._parameters())
+    assert np.linalg.eigvalsh(problem.second_derivatives(theta, expected=False))[0] < 0
+    np.testing.assert_array_equal(problem.hessian(theta), problem.second_derivatives(theta, expected=True))
 
 
 @links
@@ -113,16 +126,30 @@ def test_the_bound_is_true_and_close(link, penalty):
 
 
 @pytest.mark.parametrize("link", CONVEX)
-def test_the_bound_of_wide_tables_is_true(link, monkeypatch):
+@pytest.mark.parametrize("penalty", [0.5, 1e4])
+def test_the_bound_of_wide_tables_is_true(link, penalty, monkeypatch):
     X, y = draw(7, link=link)
-    problem = link_objective(Blocks.of(X, y, None), LINKS[link], 0.5, intercept=True)
-    best = problem.theta(*ProbitRegression(C=2.0, link=link, tol=1e-14).fit(X, y)._parameters())
-    theta = best + 0.01
+    problem = link_objective(Blocks.of(X, y, None), LINKS[link], penalty, intercept=True)
+    best = problem.theta(*ProbitRegression(C=1 / penalty, link=link, tol=1e-14).fit(X, y)._parameters())
     monkeypatch.setattr("lemmata.linear_model.link_objective.DENSE", 0)
-    bound, kind = excess(problem, theta)
-    assert kind == "proof"
-    assert bound >= problem(theta)[0] - problem(best)[0]
+    least = problem(best)[0]
     assert excess(problem, best)[0] < 1e-12
+    for move in (np.array([0.01, 0.02, -0.01, 0.0]), np.array([0.0, 0.0, 0.0, 0.3])):
+        bound, kind = excess(problem, best + move)
+        assert kind == "proof"
+        assert bound >= (problem(best + move)[0] - least) * (1 - 1e-9)
+        if penalty > 1 or not move[:3].any():  # nearly all curvature is the penalty's, or the best intercept is found
+            assert bound <= 1.1 * (problem(best + move)[0] - least)
+
+
+@pytest.mark.parametrize("link", CONVEX)
+def test_no_bound_without_an_optimum(link):
+    for x in (np.arange(6.0), np.array([0.0, 0, 0, 0, 0, 1]), np.array([-1.0, 0, 0, 0, 0, 1])):
+        problem = link_objective(Blocks.of(x[:, None], np.array([0, 0, 0, 1, 1, 1]), None), LINKS[link], 0.0, intercept=True)
+        state, step = solver("newton", problem, None)
+        while np.abs(state[2]).max() > 1e-11:  # beyond, a class is certain to more digits than a Hessian has
+            assert excess(problem, state[0])[0] == np.inf
+            state, _, _ = step(state)
 
 
 @pytest.mark.item("CLS-17")
@@ -138,9 +165,12 @@ def test_the_threshold_is_a_probability_of_one_half():
 @pytest.mark.parametrize("link", [*LINKS, st.t(5)])
 def test_separable_classes_have_no_optimum(link):
     overlap = np.array([-2.0, -1.0, 0.0, 0.0, 1.0, 2.0])[:, None]
-    for X in (X6, overlap, np.column_stack([overlap, overlap**2])):
+    for X in (X6, overlap, np.column_stack([overlap, overlap**2]), np.eye(6)[:, 5:]):
         with pytest.raises(ValueError, match="A plane separates the classes"):
             ProbitRegression(C=np.inf, link=link).fit(X, [0, 0, 0, 1, 1, 1])
+        if link in CONVEX:  # far out, where the digits of a Hessian have ended
+            with pytest.raises(ValueError, match="A plane separates the classes"):
+                ProbitRegression(C=np.inf, link=link, tol=1e-14).fit(X, [0, 0, 0, 1, 1, 1])
     model = ProbitRegression(C=10.0, link=link).fit(X6, [0, 0, 0, 1, 1, 1])
     assert model.certify(X6, [0, 0, 0, 1, 1, 1]).holds
 

@@ -1,5 +1,6 @@
 """Separability: the answer of an independent linear program, its proof by weak duality, and the width of the gap."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from lemmata.linear_model.hard_margin import hard_margin, margin_of_blocks, radi
 from lemmata.linear_model.separability import folded_rows, separation
 
 SEEDS = range(12)
+module = sys.modules["lemmata.linear_model.separability"]  # whose name in the package is that of the function
 
 
 def decided(M):
@@ -133,8 +135,9 @@ def test_without_an_intercept_the_plane_holds_the_origin():
 
 
 @pytest.mark.parametrize("kind", ["no", "complete", "quasi", "rare"])
-def test_long_tables_are_decided_from_few_rows(kind):
-    rng = np.random.default_rng(0)
+def test_long_tables_are_decided_from_few_rows(kind, monkeypatch):
+    rng, sizes, program = np.random.default_rng(0), [], module._linear_program
+    monkeypatch.setattr(module, "_linear_program", lambda A: sizes.append(len(A)) or program(A))
     X, w = rng.normal(size=(20_000, 5)), rng.normal(size=5)
     scores = X @ w + (rng.normal(size=20_000) if kind in ("no", "rare") else 0)
     if kind == "quasi":  # rows of both classes on the plane, the same ones
@@ -148,6 +151,24 @@ def test_long_tables_are_decided_from_few_rows(kind):
     result = separability(X, scores > 0)
     assert result.separable == ("no" if kind == "rare" else kind)
     assert result.certificate().holds, str(result.certificate())
+    assert max(sizes, default=0) <= 6000, "rows that joined"
+
+
+def test_the_tolerance_of_the_solver_does_not_reach_the_proof(monkeypatch):
+    rng = np.random.default_rng(0)
+
+    def sloppy(*arguments, **options):
+        solution = linprog(*arguments, **options)
+        solution.x = solution.x + 1e-8 * rng.uniform(size=len(solution.x))
+        solution.eqlin.marginals = solution.eqlin.marginals + 1e-8 * rng.uniform(size=len(solution.eqlin.marginals))
+        return solution
+
+    monkeypatch.setattr(module, "linprog", sloppy)
+    for seed in SEEDS:
+        result = separability(*table(seed))
+        assert result.certificate().holds, str(result.certificate())
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 2.0], [1.0, 5.0], [-1.0, -7.0]])
+    assert separability(X, [1, 0, 1, 1, 0]).certificate().holds
 
 
 def margin_by_another_solver(M):
@@ -210,7 +231,8 @@ def test_the_margin_of_blocks_is_that_of_the_array():
         M = np.column_stack([X, np.full(len(X), unit)]) * (2 * y - 1)[:, None]
         for weights, rows in ((None, M), (weight, M[kept])):
             for form in (np.asarray, csr_array):
-                blocks = Blocks.of(form(X), y, weights, block_rows=32)
+                labels = y if weights is None else np.where(kept, y, 1 - y)  # on the wrong side, and without weight
+                blocks = Blocks.of(form(X), labels, weights, block_rows=32)
                 result = margin_of_blocks(blocks, 1, unit, radius_of(blocks, unit))
                 np.testing.assert_allclose(result.lower, hard_margin(rows).lower, rtol=1e-9)
                 np.testing.assert_allclose(result.radius, hard_margin(rows).radius, rtol=1e-12)

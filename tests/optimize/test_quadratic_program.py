@@ -156,7 +156,19 @@ def test_refusals():
         solve_qp(np.eye(1), [0.0], [[1.0]], [1.0, 2.0])
     with pytest.raises(ValueError, match="finite numbers"):
         solve_qp(np.eye(1), [0.0], [[1.0]], [np.inf])
-    spread = 10.0 ** np.array([-6.0, 0.0, 6.0])
+
+
+@pytest.mark.parametrize("decades", [2, 4])
+def test_variables_of_very_different_sizes_are_solved(decades):
+    spread = 10.0 ** np.array([-decades, 0, decades])
+    found = solve_qp(np.diag(spread**2), -spread, np.eye(3), 0.5 / spread)
+    np.testing.assert_allclose(found.x * spread, 0.5, rtol=1e-9)
+    assert found.certificate.holds
+
+
+@pytest.mark.parametrize("decades", [6, 12])  # curvatures 24 and 48 decades apart: right and wrong cannot be told apart
+def test_what_is_beyond_rounding_is_not_certified(decades):
+    spread = 10.0 ** np.array([-decades, 0.0, decades])
     with pytest.warns(match="not certified"):
         found = solve_qp(np.diag(spread**2), -spread, np.eye(3), 0.5 / spread)
     assert not found.certificate.holds

@@ -130,7 +130,8 @@ def test_the_path_is_that_of_the_lasso():
     alphas, coefs, _ = peer_path(X - X.mean(axis=0), y - y.mean(), alphas=30, tol=1e-12)
     assert_allclose(display.alphas, alphas, rtol=1e-9)
     assert_allclose(display.coefs, coefs, atol=1e-3)  # where gaps of a millionth leave the coefficients
-    assert display.ax_.get_xlim() == (alphas[0], alphas[-1])
+    assert display.ax_.get_xlim() == (display.alphas[0], display.alphas[-1])
+    assert display.ax_.lines[-1].get_xdata()[0] == 0.1
 
 
 def test_numbers_above_count_what_is_not_zero_and_names_stand_beside_their_lines():

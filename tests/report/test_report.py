@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from lemmata import linear_model as ours
 from lemmata.cluster import KMeans
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.table import Table
@@ -98,6 +99,7 @@ def test_clusters_and_classes_have_their_plots():
     classes = report(LogisticRegression().fit(X, y), (X, y))  # not ours: no certificate, still a page
     assert "no certificate" in classes
     assert "confusion matrix" in classes
+    assert "the region of each class" in classes
 
 
 def test_columns_are_explained():
@@ -129,3 +131,28 @@ def test_same_name_twice():
     X, y = [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.5]
     page = report([Ridge(alpha=1.0).fit(X, y), Ridge(alpha=2.0).fit(X, y)], (X, y))
     assert page.count("<details") == 2
+
+
+def test_scores_of_a_classification_are_its_scores():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    kind = np.where(x @ [1.0, -1.0] + rng.logistic(size=60) > 0, "yes", HOSTILE).astype(object)
+    data = Table({"a": x[:, 0], "b": x[:, 1], "kind": kind})
+    model = TableModel(ours.LogisticRegression(), "kind").fit(data)
+    page = report(model, data)
+    p = model.predict_proba(data)[np.arange(60), [model.classes_.index(k) for k in kind]]
+    text = " ".join(Tags(page).text)
+    assert f"{model.score(data):.4g}" in text
+    assert f"{-np.log(p).mean():.4g}" in text
+    assert "log loss" in text
+    assert "script" not in {tag for tag, _ in Tags(page).seen}
+    assert sum(tag == "img" for tag, _ in Tags(page).seen) == 3  # boundary, confusion, certificate
+    without = TableModel(ours.Perceptron(random_state=0, max_iter=5, pocket=True), "kind").fit(data)
+    assert "log loss" not in report(without, data)  # gives no probabilities
+
+
+def test_a_single_column_with_intervals_shows_its_band():
+    data = Table({"x": np.arange(9.0), "y": np.arange(9.0) + np.tile([0.0, 0.5, -0.5], 3)})
+    page = report(TableModel(ours.BayesianLinearRegression(), "y").fit(data), data)
+    assert "the bands that should hold so many of the rows" in page
+    assert "the bands" not in report(TableModel(LinearRegression(), "y").fit(data), data)

@@ -162,7 +162,7 @@ def compare(job: Job, estimators: dict[str, Any], tick: Callable[[], None]) -> l
         with _reported(results[name]):
             _fit_all(job, estimator, results[name])
         tick()
-    return [*sorted(results.values(), key=lambda result: _rank(result, *METRICS[job.task])), baseline]
+    return [*sorted(results.values(), key=lambda result: rank(result, *METRICS[job.task])), baseline]
 
 
 def n_fits(job: Job, estimators: dict[str, Any]) -> int:
@@ -172,7 +172,7 @@ def n_fits(job: Job, estimators: dict[str, Any]) -> int:
     return len(estimators) * (1 + job.folds)
 
 
-def _rank(result: Result, metric: str, second: str) -> tuple[bool, float, float, str]:
+def rank(result: Result, metric: str, second: str) -> tuple[bool, float, float, str]:
     """Order by the first metric, of which more is better; among equals by the second, of which less is."""
     score, other = (result.scores.get(name, np.nan) for name in (metric, second))
     failed = bool(result.error) or bool(np.isnan(score))

@@ -19,7 +19,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, same
+from lemmata.core.certificate import TINY, Certificate, Check, same
 from lemmata.core.estimator import Regressor, as_output
 from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
@@ -30,6 +30,7 @@ from lemmata.linear_model.posterior import (
     covariance_checks,
     excess,
     learned,
+    log_evidence,
     most_informative,
     news_block,
     predictive_block,
@@ -270,16 +271,13 @@ class BayesianLinearRegression(Regressor):
         with serial_blas():
             checks = [*self._certify_mean(problem, precision * noise)]
             checks += covariance_checks(problem, self.root_, precision, noise)
-            spectrum = Spectrum(problem)
-            x = spectrum.at(precision * noise)
-            parts = spectrum.misfit(x, noise), spectrum.volume(x)
-            claim, floor = "it is ln p(y), recomputed from singular values", np.sqrt(ls.EPS) * np.abs(parts).sum()
-            floor += spectrum.unsure(noise) / SAME_LIMIT
-            checks.append(same(self.log_evidence_, -sum(parts) / 2, "log evidence", claim, floor=floor))
+            value, unsure = log_evidence(problem, precision, noise)
+            claim = "it is ln p(y), recomputed from singular values"
+            checks.append(same(self.log_evidence_, value, "log evidence", claim, floor=unsure))
             asked = self.prior_precision, self.noise_variance
             if self._updated:  # what the first rows chose is now as good as given
                 asked = tuple(found if isinstance(a, str) else a for a, found in zip(asked, (precision, noise), strict=True))
-            checks += choice_checks(spectrum, *asked, (precision, noise))
+            checks += choice_checks(Spectrum(problem), *asked, (precision, noise))
         return Certificate(*checks, subject=repr(self))
 
     def _certify_mean(self, problem, penalty):

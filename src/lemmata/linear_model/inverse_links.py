@@ -174,7 +174,7 @@ class ComplementaryLogLog(InverseLink):
         """Give −log of the probability of the own class."""
         u = self._mean(z)
         low = np.clip(u, np.finfo(float).tiny, 1.0)
-        near = np.where(z > -30, -np.log(-np.expm1(-low)), u / 2 - z)  # −30: u²/24 is below rounding
+        near = np.where(z > -40, -np.log(-np.expm1(-low)), -z)  # −40: the difference, u/2, is below rounding
         return np.where(second, np.where(z > 0, -np.log1p(-np.exp(-np.maximum(u, 1.0))), near), u)
 
     def slope(self, z, second):

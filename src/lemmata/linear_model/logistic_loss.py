@@ -225,7 +225,7 @@ class Objective:
         """Return the value and the gradient."""
         coef, intercept = self.parameters(theta)
         loss, constant, g = self.blocks.reduce(gradient_block, coef, intercept)
-        value = (loss + self.penalty / 2 * (coef**2).sum()) / self.total
+        value = (loss + (self.penalty / 2 * (coef**2).sum() if self.penalty else 0.0)) / self.total
         return value, self._assembled(constant, g, coef) / self.total
 
     def _assembled(self, constant, g, coef):
@@ -252,7 +252,7 @@ class Objective:
 
     def ridge(self):
         """Return the penalty's share of the diagonal of the Hessian."""
-        ridge = np.repeat(self.penalty / self.unit**2, self.n_scores) / self.total
+        ridge = np.repeat(self.penalty / self.unit / self.unit, self.n_scores) / self.total
         return np.append(ridge, np.zeros(self.n_scores)) if self.intercept else ridge
 
     def preconditioner(self, theta):
@@ -263,10 +263,9 @@ class Objective:
             factor = factored(self.hessian(theta) + self.gauge())
             return lambda g: cho_solve(factor, g)
         H = self.blocks.reduce(class_hessians_block, *self.parameters(theta), self.center, self.unit)
-        d = len(self.unit)
-        kept = d + self.intercept
-        ridge = np.append(self.penalty / self.unit**2, 0.0)
-        factors = [factored((h + np.diag(ridge))[:kept, :kept] / self.total) for h in H]
+        kept = self.n_parameters // self.n_scores
+        ridge = self.ridge()[:: self.n_scores]
+        factors = [factored(h[:kept, :kept] / self.total + np.diag(ridge)) for h in H]
         return lambda g: np.column_stack(
             [cho_solve(f, c) for f, c in zip(factors, g.reshape(-1, self.n_scores).T, strict=True)]
         ).ravel()
@@ -299,6 +298,7 @@ def objective(blocks, n_scores, penalty, intercept):
     """Describe the problem in standard coordinates, taken from the first block; every home of the data has the same one."""
     X, _, weight = blocks.first()
     center, unit = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    weight = None if weight is None or not weight.any() else weight  # the first rows of a stored table may have none
     if not is_sparse(X):
         scale = np.abs(X).max(axis=0).astype(float)
         scale = np.where(scale > 0, scale, 1.0)  # squares of the raw columns may overflow

@@ -32,7 +32,7 @@ from lemmata.linear_model import logistic_bounds, logistic_solvers
 from lemmata.linear_model.joint_features import ClassIndexed, ClassObjective, Joint, log_linear
 from lemmata.linear_model.link_objective import BALANCED, KEPT, dual_excess, newton_step
 from lemmata.linear_model.links import log_sum_exp
-from lemmata.linear_model.logistic import NOTHING, ROWS
+from lemmata.linear_model.logistic import LARGE, NOTHING, ROWS
 from lemmata.linear_model.logistic_loss import FULL, probabilities
 from lemmata.linear_model.logistic_solvers import DENSE, conjugate_gradients
 from lemmata.linear_model.separability import separation
@@ -73,12 +73,14 @@ def entropy_block(X, y, weight, design, weights, along):
 
 
 def margin_block(X, y, weight, design, weights):
-    """Minus the least margin of a block: the score of the own class above the best other."""
+    """Minus the least margin of a block, the score of the own class above the best other, and the largest range of scores."""
     scores, rows = design.scores(X, weights), np.arange(len(y))
+    spread = np.ptp(scores, axis=1)
     own = scores[rows, y]
     scores[rows, y] = -np.inf
-    short = scores.max(axis=1) - own
-    return Largest(float((short if weight is None else short[weight > 0]).max(initial=-np.inf)))
+    kept = slice(None) if weight is None else weight > 0
+    short = (scores.max(axis=1) - own)[kept]
+    return Largest(float(short.max(initial=-np.inf))), Largest(float(spread[kept].max(initial=0.0)))
 
 
 def dual_value(problem, theta, gradient):
@@ -128,10 +130,14 @@ def shortest(problem, theta, basis):
     return (t - basis @ (basis.T @ t)) * problem.length_unit
 
 
-def refuse_separable(problem, weights):
+def refuse_separable(problem, theta):
     """Raise if the features separate the classes, so that no finite weights are best."""
-    design, blocks = problem.design, problem.blocks
-    separated = blocks.reduce(margin_block, design, weights).value < 0
+    design, blocks, weights = problem.design, problem.blocks, problem.weights(theta)
+    bound, kind = excess(problem, theta)
+    deficit, spread = blocks.reduce(margin_block, design, weights)
+    if kind == "proof" and np.isfinite(bound) and spread.value < LARGE:
+        return
+    separated = deficit.value < 0
     if not separated and blocks.n_rows * design.n_classes * len(weights) <= ROWS:
         X, y, weight = blocks.take(np.arange(blocks.n_rows))
         rows = np.array([F.toarray() if is_sparse(F) else F for F in design.rows(X)])
@@ -234,9 +240,7 @@ class MaximumEntropyClassifier(Iterative, Classifier):
         with self._fitting(blocks, X=X, y=y) as fitting:
             run = fitting.iterate(watched, state, tol=self.tol, monotone="down", name="maximum entropy", fitted=fitted)
         if np.isinf(self.C):
-            bound, kind = excess(problem, run.state[0])
-            if kind != "proof" or not np.isfinite(bound):
-                refuse_separable(problem, problem.weights(run.state[0]))
+            refuse_separable(problem, run.state[0])
         self.weights_ = fitted(run.state)["weights_"]
         self.n_iter_, self.converged_, self.trace_ = run.n_iter, run.converged, run.trace
         return self

@@ -31,30 +31,33 @@ class Posterior(NamedTuple):
 
 
 class Coordinates(NamedTuple):
-    """A problem in the directions in which its columns vary: minimize ‖rows u − target‖² + ‖penalty u‖²."""
+    """A problem in the directions in which its columns vary: minimize ‖rows u − target‖² + ρ‖size u‖²."""
 
     rows: np.ndarray
-    target: np.ndarray
-    penalty: np.ndarray
+    target: np.ndarray  # (…, t)
     rest: float  # squared length of the targets that no direction reaches
-    along: np.ndarray | None  # (d, rank) orthonormal: w = along u. None if all directions vary, and u is w in its units
+    along: np.ndarray  # (d, rank): w = along u, and ‖w‖ = ‖size u‖
+    size: np.ndarray  # (rank,)
 
-    def triangle(self):
-        """Return the R of a QR factorization of [rows target] above [penalty 0]."""
-        below = np.hstack([np.diag(self.penalty), np.zeros((len(self.penalty), self.target.shape[1]))])
+    def triangle(self, penalty):
+        """Return the R of a QR factorization of [rows target] above [√ρ size, 0]."""
+        below = np.hstack([np.diag(np.sqrt(penalty) * self.size), np.zeros((len(self.size), self.target.shape[1]))])
         return np.linalg.qr(np.vstack([np.hstack([self.rows, self.target]), below]), mode="r")
 
+    def gradient(self, u, penalty):
+        """Return half the descent direction of the objective: zero at its minimum."""
+        return self.rows.T @ (self.target - self.rows @ u) - penalty * self.size[:, None] * (self.size[:, None] * u)
 
-def coordinates(problem, penalty):
-    """Take a problem, under a penalty in raw units, to its coordinates."""
+
+def coordinates(problem):
+    """Take a problem to its coordinates: the columns in their units if all count, else orthonormal directions."""
     A, C = problem.centered
     unit, found = problem.shift.unit, ls.directions(problem, A)
-    if found.rank == len(unit):  # as they are, so that columns of different sizes stay apart
-        return Coordinates(A, C, np.sqrt(penalty) / unit, 0.0, None)
+    if found.rank == len(unit):  # columns of very different sizes stay apart, and keep all their digits
+        return Coordinates(A, C, 0.0, np.diag(1 / unit), 1 / unit)
     along, target = found.row_space(), found.U.T @ C
     rows = (found.values[:, None] * (found.V * found.size * unit)) @ along
-    rest = float(((C - found.U @ target) ** 2).sum())
-    return Coordinates(rows, target, np.full(found.rank, np.sqrt(penalty)), rest, along)
+    return Coordinates(rows, target, float(((C - found.U @ target) ** 2).sum()), along, np.ones(found.rank))
 
 
 def solved(problem, precision, noise):
@@ -62,23 +65,23 @@ def solved(problem, precision, noise):
 
     Directions in which the columns do not vary keep their prior exactly.
     """
-    small, unit = coordinates(problem, precision * noise), problem.shift.unit
-    R, d = small.triangle(), len(small.penalty)
-    T = R[:d, :d]
-    u, half = backward(T, R[:d, d]), np.sqrt(noise) * backward(T, np.eye(d))
-    if small.along is None:
-        coef, half = u / unit, half / unit[:, None]
-    else:
-        across = np.linalg.qr(small.along, mode="complete")[0][:, d:]
-        coef, half = small.along @ u, np.hstack([small.along @ half, across / np.sqrt(precision)])
+    small, penalty = coordinates(problem), precision * noise
+    R, rank = small.triangle(penalty), len(small.size)
+    T = R[:rank, :rank]
+    u, half = backward(T, R[:rank, rank:]), backward(T, np.eye(rank))
+    u += half @ (half.T @ small.gradient(u, penalty))  # where the prior outweighs the rows, QR left the rounding of the targets
+    coef = small.along @ u[:, 0]
+    across = np.linalg.qr(small.along, mode="complete")[0][:, rank:]
+    root = lower(np.hstack([small.along @ (np.sqrt(noise) * half), across / np.sqrt(precision)]))
     # −2 ln p = N ln 2πσ² + min (‖Aw − c‖² + ρ‖w‖²)/σ² + ln |I + AᵀA/ρ| (+ ln S)
     deviance = (problem.weight - problem.intercept) * np.log(2 * np.pi * noise)
-    deviance += ((R[d:, d] ** 2).sum() + small.rest) / noise + 2 * np.log(np.abs(np.diag(T)) / small.penalty).sum()
+    deviance += ((R[rank:, rank] ** 2).sum() + small.rest) / noise
+    deviance += 2 * np.log(np.abs(np.diag(T)) / (np.sqrt(penalty) * small.size)).sum()
     intercept = 0.0
     if problem.intercept:
         intercept = problem.mean[1][0] - problem.mean[0] @ coef
         deviance += np.log(problem.weight)
-    return Posterior(coef, float(intercept), lower(half), problem.mean[0], problem.weight, float(-deviance / 2))
+    return Posterior(coef, float(intercept), root, problem.mean[0], problem.weight, float(-deviance / 2))
 
 
 def backward(T, B):
@@ -152,15 +155,30 @@ def excess(problem, scaled, penalty):
 
     It is gᵀ(AᵀA + ρI)⁻¹g, g the gradient: exact, since the error is quadratic.
     """
-    small = coordinates(problem, penalty)
-    d, u, across = len(small.penalty), scaled, 0.0
-    if small.along is not None:
-        w = scaled / problem.shift.unit[:, None]
-        u = small.along.T @ w
-        across = penalty * ((w - small.along @ u) ** 2).sum(axis=0)
-    gradient = small.rows.T @ (small.target - small.rows @ u) - small.penalty[:, None] ** 2 * u
-    half = backward(small.triangle()[:d, :d], np.eye(d))
-    return ((half.T @ gradient) ** 2).sum(axis=0) + across
+    small, w = coordinates(problem), scaled / problem.shift.unit[:, None]
+    rank = len(small.size)
+    u = small.along.T @ w / small.size[:, None] ** 2
+    half = backward(small.triangle(penalty)[:rank, :rank], np.eye(rank))
+    return ((half.T @ small.gradient(u, penalty)) ** 2).sum(axis=0) + penalty * ((w - small.along @ u) ** 2).sum(axis=0)
+
+
+def log_evidence(problem, precision, noise):
+    """Recompute the log evidence from singular values, and how far rounding may put it off."""
+    small, penalty = coordinates(problem), precision * noise
+    root = np.sqrt(penalty) * small.size
+    rows = np.vstack([small.rows, np.diag(root)])
+    target = np.append(small.target[:, 0], np.zeros(len(root)))
+    size = np.sqrt((rows**2).sum(axis=0))
+    U, values, _ = np.linalg.svd(rows / size, full_matrices=False)
+    rest = target - U @ (U.T @ target)
+    terms = [
+        (problem.weight - problem.intercept) * np.log(2 * np.pi * noise),
+        (rest @ rest + small.rest) / noise,
+        2 * (np.log(values).sum() + np.log(size / root).sum()),
+        np.log(problem.weight) if problem.intercept else 0.0,
+    ]
+    unsure = np.sqrt(ls.EPS) * np.abs(terms).sum() + ls.ROUNDING**2 * (target @ target) / noise / SAME_LIMIT
+    return -sum(terms) / 2, unsure
 
 
 def covariance_checks(problem, root, precision, noise):

@@ -26,7 +26,7 @@ from lemmata.core.threads import serial_blas
 from lemmata.linear_model import logistic_solvers
 from lemmata.linear_model.inverse_links import LINKS, inverse_link
 from lemmata.linear_model.link_objective import excess, link_objective
-from lemmata.linear_model.logistic import NOTHING, LinearClassifier, inverse_hessian, refuse_separable
+from lemmata.linear_model.logistic import LARGE, NOTHING, LinearClassifier, inverse_hessian, refuse_separable
 
 BEYOND = 1e9  # multiple of the scores that is large for every link: `refuse_separable` then looks at them closely
 
@@ -114,13 +114,20 @@ class ProbitRegression(Iterative, LinearClassifier):
         with self._fitting(blocks, X=X, y=y) as fitting:
             run = fitting.iterate(watched, state, tol=self.tol, monotone="down", name="probit regression", fitted=fitted)
         if np.isinf(self.C):
-            bound, kind = excess(problem, run.state[0]) if link.convex else (np.inf, "local")
-            if False:
-                coef, intercept = problem.parameters(run.state[0])
-                refuse_separable(blocks, BEYOND * coef, BEYOND * intercept)
+            self._refuse_separable(problem, run.state[0])
         self._store(*problem.parameters(run.state[0]), blocks.dtype)
         self.n_iter_, self.converged_, self.trace_ = run.n_iter, run.converged, run.trace
         return self
+
+    @staticmethod
+    def _refuse_separable(problem, theta):
+        """Raise if a plane separates the classes; a look at the scores is enough where a finite bound proves an optimum."""
+        bound, kind = excess(problem, theta) if problem.link.convex else (np.inf, "local")
+        proved = kind == "proof" and np.isfinite(bound)
+        # a score beyond which `refuse_separable` looks closely is in its own units one of a class that is certain to 3e-7
+        factor = LARGE / problem.link.quantile(1 - 3e-7) if proved else BEYOND
+        coef, intercept = problem.parameters(theta)
+        refuse_separable(problem.blocks, factor * coef, factor * intercept)
 
     def predict_proba(self, X):
         """Give the probability of each class."""

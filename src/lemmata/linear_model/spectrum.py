@@ -95,10 +95,6 @@ class Spectrum:
         """Return R = N ln 2πσ² + E/σ², for all targets, and what the intercept adds."""
         return self.n * self.targets * np.log(2 * np.pi * noise) + self.energy(x) / noise + self.constant
 
-    def unsure(self, noise):
-        """Return how much of E/σ² may be the rounding of an exact fit."""
-        return ls.ROUNDING**2 * (self.rest + self.z2.sum()) / noise
-
 
 def minima(criterion):
     """Return every x at which the slope of a criterion changes from negative to positive on its grid."""

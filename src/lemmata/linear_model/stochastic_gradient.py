@@ -184,7 +184,8 @@ def epoch(blocks, settings, seed, tol, state):
     state = state._replace(losses=np.where(state.active, 0.0, state.losses))
     (state, _), _ = fold(blocks, partial(visit_block, settings=settings), (state, shuffler(seed, state.epoch)))
     if not (np.isfinite(state.weights).all() and np.isfinite(state.losses).all()):
-        raise ValueError(f"The steps left the numbers in epoch {state.epoch + 1}; scale the columns or lower eta0.")
+        told = f"The steps left the numbers in epoch {state.epoch + 1}"
+        raise ValueError(f"{told}; scale the columns, or take shorter steps by learning_rate and eta0.")
     losses = np.divide(state.losses, state.seen - before.seen, out=state.losses, where=state.active)
     falling = losses <= state.best - (tol or 0.0) * np.maximum(np.minimum(state.best, LARGEST), 1.0)
     idle = np.where(falling, 0.0, state.idle + 1)

@@ -6,7 +6,8 @@ positive, and lets σμ → 0 [1]; then the inequalities that are held become eq
 rounding. That there is a feasible point is settled before (`feasibility`), as is whether the objective is bounded on the
 feasible set: it is not if and only if some d has Pd = 0, Gd ≤ 0, Ad = 0 and qᵀd < 0 [2].
 Certificate: weak duality. For any λ ≥ 0, ν and x, with r = Px + q + Gᵀλ + Aᵀν, every feasible z has
-½zᵀPz + qᵀz ≥ L(x, λ, ν) − ½ rᵀP⁺r if r is in the range of P. Nothing of it trusts the solver.
+½zᵀPz + qᵀz ≥ L(x, λ, ν) − ½ rᵀP⁺r if r is in the range of P; rounding outside of it is charged against points as far from
+x as x is from zero. Nothing of it trusts the solver.
 
 [1] Mehrotra, SIAM J. Optim. 2 (1992). [2] Eaves, Manag. Sci. 17 (1971).
 """
@@ -130,7 +131,7 @@ def check_qp(P, q, G, h, A, b, x, inequality, equality):
     parts = vectors.T @ r
     quadratic, linear = float(x @ P @ x) / 2, float(q @ x)
     bound = quadratic + linear + float(lam @ (G @ x - h)) + float(nu @ (A @ x - b))
-    bound -= float((parts[curved] ** 2 / values[curved]).sum()) / 2
+    bound -= float((parts[curved] ** 2 / values[curved]).sum()) / 2 + length(parts[~curved]) * length(x)
     flat = "the Lagrangian does not fall along directions without curvature"
     return Certificate(
         Check("feasible", violation, FEASIBLE, "proof", "no constraint is violated by more than this share of its terms"),
