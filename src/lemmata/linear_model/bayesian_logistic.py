@@ -20,7 +20,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.certificate import EQUI_LIMIT, SABOTAGE, SAME_LIMIT, TINY, Certificate, Check, equi, same
+from lemmata.core.certificate import EQUI_LIMIT, SABOTAGE, SAME_LIMIT, Certificate, Check, equi, same
 from lemmata.core.estimator import Iterative, as_output
 from lemmata.core.random import generator
 from lemmata.linear_model import logistic_solvers
@@ -36,11 +36,12 @@ from lemmata.linear_model.laplace import (
     refitted,
     score_block,
 )
-from lemmata.linear_model.logistic import LinearClassifier, optimality
+from lemmata.linear_model.linear_classifier import LinearClassifier
+from lemmata.linear_model.logistic import optimality
 from lemmata.linear_model.logistic_loss import objective, scores_of
 
 DRAWS = 200  # by which the certificate judges how normal the posterior is: a share within a few percent
-FLAT = 1e-6  # nats; an evidence whose slope in log λ changes by less over 1 % of λ does not depend on λ
+FLAT = 1e-6  # nats; an evidence with a second derivative in log λ below this does not depend on λ
 
 
 class BayesianLogisticRegression(Iterative, LinearClassifier):
@@ -269,7 +270,8 @@ def precision_check(problem, theta):
         return evidence_slope(moved, mode, laplace(moved, mode))
 
     here, there = slope(problem.penalty), slope(problem.penalty * (1 + SABOTAGE))
-    value = SABOTAGE * abs(here) / max(abs(there - here), SABOTAGE * FLAT, TINY)
+    fall = here - there  # at the largest evidence its slope falls; a rise by more than rounding tells of a least one
+    value = SABOTAGE * abs(here) / max(fall, SABOTAGE * FLAT) if fall > -SABOTAGE * FLAT else np.inf
     return Check("prior precision", float(value), EQUI_LIMIT, "local", "the evidence is largest at this precision, nearby")
 
 

@@ -58,12 +58,18 @@ def laplace(problem, theta):
     """Approximate the posterior at its mode."""
     S, u, weight = about_center(problem, theta)
     with serial_blas():
-        size = np.sqrt(np.diag(S))
-        R = np.linalg.cholesky(S / size / size[:, None])
+        size = np.sqrt(np.maximum(np.diag(S), problem.penalty / problem.unit**2))
+        try:
+            R = np.linalg.cholesky(S / size / size[:, None])
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"The prior precision {problem.penalty:.3g} is lost in the rounding of columns that depend on each other; "
+                "give a larger one, or leave such columns out."
+            ) from None
         half = solve_triangular(R, np.eye(len(R)), lower=True).T / (size * problem.unit)[:, None]
         root = lower(half)
-    log_odds = 2 * np.log(np.diag(R)).sum() + 2 * np.log(size).sum() + 2 * np.log(problem.unit).sum()
-    evidence = -problem(theta)[0] * problem.total + (len(R) * np.log(problem.penalty) - log_odds) / 2
+    log_determinant = 2 * np.log(np.diag(R)).sum() + 2 * np.log(size).sum() + 2 * np.log(problem.unit).sum()
+    evidence = -problem(theta)[0] * problem.total + (len(R) * np.log(problem.penalty) - log_determinant) / 2
     if problem.intercept:
         evidence += np.log(2 * np.pi / weight) / 2
     return Laplace(problem.center + problem.unit * u, root, 1 / weight, float(evidence))
@@ -140,10 +146,8 @@ def evidence_step(problem, state):
             "give prior_precision a number."
         )
     after, value = evidence_at(problem, to, theta, (rho, slope, low, high, first))
-    done = to >= first + NARROW * DECADE or abs(to - rho) <= 4 * EPS * abs(
-        rho
-    )  # the evidence is flat, or rounding ends the search
-    return after, -value, 0.0 if done else abs(after[1])
+    flat, settled = to >= first + NARROW * DECADE, abs(to - rho) <= 4 * EPS * abs(rho)
+    return after, -value, 0.0 if flat or settled else abs(after[1])
 
 
 def moderated(mean, variance):

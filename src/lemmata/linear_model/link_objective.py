@@ -31,8 +31,7 @@ from lemmata.linear_model.logistic_loss import (
     standard,
     weighted_gram,
 )
-from lemmata.linear_model.logistic_solvers import DENSE, conjugate_gradients
-from lemmata.linear_model.logistic_solvers import newton_step as solver_step
+from lemmata.linear_model.logistic_solvers import DENSE, conjugate_gradients, newton_step
 
 BALANCED = 1e-9  # imbalance of the slopes that is rounding, relative to what cancels in it
 KEPT = 1e-3  # share of a slope that a step must leave: less may be nothing but rounding, where classes are separable
@@ -182,13 +181,13 @@ def dual_excess(dual_value, problem, theta, value, gradient):
         dual = dual_value(problem, state[0], state[2])
         if dual > -np.inf:
             return value - dual
-        state, _, _ = solver_step(problem, state)
+        state, _, _ = newton_step(problem, state)
     return np.inf
 
 
 def dual_value(problem, theta, gradient):
     """Return the dual objective at the slopes after a Newton step: a lower bound, −∞ where one of them is no slope."""
-    step, left = newton_step(problem, theta, gradient)
+    step, left = balanced_step(problem, theta, gradient)
     coef, intercept = problem.parameters(theta)
     along, slope = problem.parameters(step)
     parameters = (coef, intercept, problem.link, along, slope, problem.center, problem.unit)
@@ -199,7 +198,7 @@ def dual_value(problem, theta, gradient):
     return -(conjugate + problem.penalty / 2 * ((coef + along) ** 2).sum()) / problem.total - rounding
 
 
-def newton_step(problem, theta, gradient):
+def balanced_step(problem, theta, gradient):
     """Return −H⁻¹·gradient, and what it leaves of gradient + H·step."""
     with serial_blas():
         H = problem.hessian(theta)

@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.blocks import Largest
 from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Certificate, Check, equi, free, gap, length
-from lemmata.core.estimator import Classifier, Iterative, as_output
+from lemmata.core.estimator import Iterative, as_output
 from lemmata.core.random import generator
 from lemmata.linear_model import logistic_bounds, logistic_solvers
+from lemmata.linear_model.linear_classifier import LinearClassifier
 from lemmata.linear_model.links import log_sigmoid, log_sum_exp
 from lemmata.linear_model.logistic_loss import objective, probabilities, scores_of
 from lemmata.linear_model.separability import folded_rows, separation
@@ -29,47 +30,6 @@ from lemmata.linear_model.separability import folded_rows, separation
 LARGE = 15.0  # a score whose class is certain to 3e-7: without a penalty, a reason to look whether a plane separates
 NOTHING = 1e-10  # coefficients that move no score by more are rounding, of which no share can be checked
 ROWS = 200_000  # entries of a table up to which a linear program may decide about separability
-
-
-class LinearClassifier(Classifier):
-    """Base of classifiers with linear scores x·w + b: one for two classes, else one for each class."""
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def decision_function(self, X):
-        """Give the score of the second class of two, or the scores of all classes."""
-        scores, dtype = self._scores(X)
-        return as_output(scores[:, 0] if scores.shape[1] == 1 else scores, dtype)
-
-    def predict(self, X):
-        """Give the most probable class; the first of equals."""
-        scores, _ = self._scores(X)
-        winner = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
-        return self.classes_[winner.astype(int)]
-
-    def _scores(self, X):
-        check_is_fitted(self)
-        blocks = self._blocks(X, reset=False)
-        coef, intercept = self._parameters()
-        return blocks.map(score_block, coef, intercept), blocks.dtype
-
-    def _parameters(self):
-        """Give coefficients (d, k) and intercepts (k,) in float64, checked before a compiled kernel indexes them."""
-        k = 1 if len(self.classes_) == 2 else len(self.classes_)
-        if self.coef_.shape != (k, self.n_features_in_) or self.intercept_.shape != (k,):
-            raise ValueError(f"coef_ has the shape {self.coef_.shape}, which is not that of a fit.")
-        return np.ascontiguousarray(self.coef_.T, dtype=float), self.intercept_.astype(float)
-
-    def _store(self, coef, intercept, dtype):
-        self.coef_, self.intercept_ = as_output(np.ascontiguousarray(coef.T), dtype), as_output(intercept, dtype)
-
-
-def score_block(X, weight, coef, intercept):
-    """Scores of a block."""
-    return scores_of(X, coef, intercept)
 
 
 def largest_score_block(X, y, weight, coef, intercept):

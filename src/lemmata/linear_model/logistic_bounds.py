@@ -21,21 +21,21 @@ from lemmata.linear_model.logistic_loss import probabilities, scores_of, standar
 from lemmata.linear_model.logistic_solvers import DENSE, conjugate_gradients
 
 SERIES = 1e-4  # below it t² exceeds what two terms of the series leave out, and the closed form begins to cancel
-STILL = 1e-6  # of the size of its terms: a score that moves less does so by rounding, squared in the eigenvalues of H
+STILL = 1e-6  # of what its terms may add up to: a score that moves less does so by rounding, whose root H's eigenvectors have
 ROUNDED = 1e-12  # of the number of rows: what rounding may leave of the sum of as many residuals
 INTERCEPT_STEPS = 20  # Newton's method in as many dimensions as there are classes: five are usual
 
 
-def leverage_block(X, y, weight, center, unit, halves, flats):
+def leverage_block(X, y, weight, center, unit, halves, flats, lengths):
     """Return the largest squared length of a row of a block, in the metric that the halves of H⁻¹ for each score give.
 
-    Also how far the largest score moves along the flat directions of H, and the size of its terms.
+    Also how far any score moves along the flat directions of H, and how far all parameters together could move one.
     """
     Z = standard(X, center, unit)[:, : halves.shape[1]]
     squares = max(float(((Z @ half) ** 2).sum(axis=1).max()) for half in halves)
     moves = max(float(np.abs(Z @ flat).max(initial=0.0)) for flat in flats)
-    terms = max(float((np.abs(Z) @ np.abs(flat)).max(initial=0.0)) for flat in flats)
-    return Largest(squares), Largest(moves), Largest(terms)
+    most = max(float((np.abs(Z) @ own).max()) for own in lengths)
+    return Largest(squares), Largest(moves), Largest(most)
 
 
 def intercept_block(X, y, weight, coef, intercept):
@@ -64,18 +64,18 @@ def concordant_excess(objective, theta, gradient):
     gradient, common = apart(objective, theta, gradient)
     with serial_blas():
         H = objective.hessian(theta) + objective.gauge()
-        size = np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+        size = np.sqrt(np.where(np.diag(H) > 0, np.diag(H), 1.0))
         values, vectors = np.linalg.eigh(H / size / size[:, None])
         least = objective.ridge() / size**2 @ vectors**2  # the penalty's share, free of the rounding of the whole
         keep = (values > len(values) * np.finfo(float).eps * values[-1]) | (least > 0)  # else no score moves
         values = np.maximum(values, least)
         half, flat = vectors[:, keep] / np.sqrt(values[keep]) / size[:, None], vectors[:, ~keep] / size[:, None]
         decrement = total * float(((half.T @ gradient) ** 2).sum())
-    by_score = [a.reshape(len(H) // k, k, a.shape[1]).transpose(1, 0, 2) for a in (half, flat)]
-    leverage, moves, terms = objective.blocks.reduce(leverage_block, objective.center, objective.unit, *by_score)
+    by_score = [a.reshape(len(H) // k, k, a.shape[1]).swapaxes(0, 1) for a in (half, flat, 1 / size[:, None])]
+    leverage, moves, most = objective.blocks.reduce(leverage_block, objective.center, objective.unit, *by_score)
     radius = (1 if k == 1 else 2) * np.sqrt(leverage.value / total)  # scores of several classes have twice the range of one
     t = np.sqrt(decrement) * radius
-    if not t < 1 or moves.value > STILL * terms.value:  # flat because all rows are certain, not because none moves
+    if not t < 1 or moves.value > STILL * most.value:  # flat because all rows are certain, not because none moves
         return np.inf
     bound = decrement / 2 * (1 + t / 3 + t * t) if t < SERIES else (t + (1 - t) * np.log1p(-t)) / radius**2
     return bound / total + common

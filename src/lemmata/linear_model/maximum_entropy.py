@@ -30,7 +30,7 @@ from lemmata.core.estimator import Classifier, Iterative, as_output
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model import logistic_bounds, logistic_solvers
 from lemmata.linear_model.joint_features import ClassIndexed, ClassObjective, Joint, log_linear
-from lemmata.linear_model.link_objective import BALANCED, KEPT, dual_excess, newton_step
+from lemmata.linear_model.link_objective import BALANCED, KEPT, balanced_step, dual_excess
 from lemmata.linear_model.links import log_sum_exp
 from lemmata.linear_model.logistic import LARGE, NOTHING, ROWS
 from lemmata.linear_model.logistic_loss import FULL, probabilities
@@ -85,7 +85,7 @@ def margin_block(X, y, weight, design, weights):
 
 def dual_value(problem, theta, gradient):
     """Return the dual objective at the probabilities after a Newton step: a lower bound, −∞ where one is negative."""
-    step, left = newton_step(problem, theta, gradient)
+    step, left = balanced_step(problem, theta, gradient)
     weights, along = problem.weights(theta), problem.weights(step)
     entropy, wrong = problem.blocks.reduce(entropy_block, problem.design, weights, along)
     if problem.total * np.abs(left).max() > BALANCED * wrong:  # in units of the features' spread

@@ -119,9 +119,9 @@ def start(n_problems, n_columns, average):
 
 def visit_block(X, y, weight, going, counts, rules):
     """Visit the rows of a block, the binary problems on threads; return ((state, generator), counts of mistakes)."""
-    (state, rng), (n, d) = going, X.shape
+    (state, rng), n, rows = going, X.shape[0], stored(X)
     counts = np.zeros((n, len(rules.positive), 2 if len(state.late) else 1)) if counts is None else counts.copy()
-    rows, order = stored(X), draw_order(n, d, rng)
+    order = draw_order(n, rows[0].size // n, rng)
     y, weight = np.asarray(y, dtype=np.int64), None if weight is None else np.asarray(weight, dtype=float)
     problems = np.flatnonzero(state.active)
 

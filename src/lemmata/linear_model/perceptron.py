@@ -23,7 +23,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
-from lemmata.core.estimator import Classifier, Iterative
+from lemmata.core.estimator import Iterative
 from lemmata.core.random import generator
 from lemmata.linear_model.hard_margin import margin_of_blocks, radius_of
 from lemmata.linear_model.mistakes import Rules, epoch, errors_block, pocketed, start, unit_of
@@ -39,7 +39,7 @@ def counted(values):
     return values.astype(np.int64) if np.array_equal(values, np.rint(values)) else values
 
 
-class Perceptron(OneVersusRest, Iterative, Classifier):
+class Perceptron(Iterative, OneVersusRest):
     """Learn planes that separate classes, from mistakes; each class against the rest if there are more than two.
 
     Parameters
@@ -267,9 +267,10 @@ class Perceptron(OneVersusRest, Iterative, Classifier):
             claim = "there is a count of mistakes for every row, as `fit` keeps them"
             return Certificate(Check("counts", np.inf, SAME_LIMIT, "proof", claim), subject=repr(self))
         unit, positive = self._unit_of(blocks), self._positive()
-        sums = add_up(blocks, counts, positive)
+        radius, sums = radius_of(blocks, unit), add_up(blocks, counts, positive)
         sums = sums._replace(absent=sums.absent + absent)
-        checks = representation_checks(self, sums, counts, unit) + separation_checks(self, blocks, sums, positive, unit)
+        checks = representation_checks(self, sums, counts, unit, radius)
+        checks += separation_checks(self, blocks, sums, positive, unit, radius)
         if self.pocket:
             errors = blocks.reduce(errors_block, positive, self.coef_, self.intercept_, 0.0)
             checks.append(same(np.atleast_1d(self.n_errors_), errors, "errors", "weight of the rows not on their side"))

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lemmata.core.certificate import Check, same
-from lemmata.linear_model.hard_margin import margin_of_blocks, radius_of
+from lemmata.core.certificate import TINY, Check, same
+from lemmata.linear_model.hard_margin import margin_of_blocks
 from lemmata.linear_model.mistakes import errors_block
 from lemmata.linear_model.stochastic import fold, signs_of
 
@@ -71,40 +71,35 @@ def add_up(blocks, counts, positive):
     return fold(blocks, partial(sums_block, counts=counts, positive=positive), nothing)[0]
 
 
-def representation_checks(model, sums, counts, unit):
+def representation_checks(model, sums, counts, unit, radius):
     """Check that the planes are sums of rows by the counts, and that the counts are what they should be."""
     rows, signs, visits = sums.rows[:, 0], sums.signs[:, 0], np.atleast_1d(model.n_visits_).astype(float)
     if counts.shape[2] > 1:
         rows, signs = rows - sums.rows[:, 1] / visits[:, None], signs - sums.signs[:, 1] / visits
     totals, stated = counts[:, :, 0].sum(axis=0), np.atleast_1d(model.n_mistakes_).astype(float)
+    path = WHOLE * model.eta0 * float(np.abs(totals).max(initial=1.0))  # what rounding leaves where mistakes cancel out
     wrong = sums.absent + float(np.maximum(-counts, 0.0).sum() + np.abs(totals - stated).sum())
     if sums.whole:
         wrong += float(np.abs(counts - np.rint(counts)).sum())
-    epochs = visits / sums.weight
+    epochs = np.maximum(visits / sums.weight, TINY)
     partial_epochs = float((np.abs(epochs - np.maximum(np.rint(epochs), 1.0)) / epochs).max())
-    claim = "the coefficients are the sum of the rows, each as often as it was mistaken"
+    summed = "the coefficients are the sum of the rows, each as often as it was mistaken"
+    there = "the mistakes are counts of rows that are there, and add up"
     return [
-        same(model.coef_, model.eta0 * rows, "representation", claim),
-        same(model.intercept_, model.eta0 * unit**2 * signs, "intercept", "so are the intercepts"),
-        Check(
-            "counts",
-            wrong / max(totals.sum(), 1.0),
-            WHOLE,
-            "proof",
-            "the mistakes are counts of rows that are there, and add up",
-        ),
+        same(model.coef_, model.eta0 * rows, "representation", summed, floor=path * radius),
+        same(model.intercept_, model.eta0 * unit**2 * signs, "intercept", "so are the intercepts", floor=path * unit**2),
+        Check("counts", wrong / max(totals.sum(), 1.0), WHOLE, "proof", there),
         Check("visits", partial_epochs, WHOLE, "proof", "the rows were visited a whole number of times"),
     ]
 
 
-def separation_checks(model, blocks, sums, positive, unit):
+def separation_checks(model, blocks, sums, positive, unit, radius):
     """Check that the last planes separate or nothing does, and that the mistakes keep to their bound."""
     if model.average:
         coef, intercept = model.eta0 * sums.rows[:, 0], model.eta0 * unit**2 * sums.signs[:, 0]
     else:
         coef, intercept = model.coef_, model.intercept_
     wrong = blocks.reduce(errors_block, positive, coef, intercept, model.margin)
-    radius = radius_of(blocks, unit)
     margins = [margin_of_blocks(blocks, k, unit, radius) for k in positive]
     unsettled = sum(bool(w > 0 and not margin.overlap) for w, margin in zip(wrong, margins, strict=True))
     mistakes, threshold = np.atleast_1d(model.n_mistakes_), model.margin / model.eta0

@@ -25,8 +25,9 @@ from lemmata.core.estimator import Iterative, as_output
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model import logistic_solvers
 from lemmata.linear_model.inverse_links import LINKS, inverse_link
+from lemmata.linear_model.linear_classifier import LinearClassifier
 from lemmata.linear_model.link_objective import excess, link_objective
-from lemmata.linear_model.logistic import LARGE, NOTHING, LinearClassifier, inverse_hessian, refuse_separable
+from lemmata.linear_model.logistic import LARGE, NOTHING, inverse_hessian, refuse_separable
 
 BEYOND = 1e9  # multiple of the scores that is large for every link: `refuse_separable` then looks at them closely
 

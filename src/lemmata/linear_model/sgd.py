@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, gap, same
-from lemmata.core.estimator import Classifier, Iterative, as_output
+from lemmata.core.estimator import Iterative, as_output
 from lemmata.core.iterate import iterate
 from lemmata.core.random import generator
 from lemmata.linear_model.margin_losses import LOSSES
@@ -66,7 +66,7 @@ def probability_block(X, weight, coef, intercept, loss):
     return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1 / len(coef))
 
 
-class SGDClassifier(OneVersusRest, Iterative, Classifier):
+class SGDClassifier(Iterative, OneVersusRest):
     """Fit linear classifiers by stochastic gradient descent; each class against the rest if there are more than two.
 
     Parameters

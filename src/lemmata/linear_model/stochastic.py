@@ -13,15 +13,17 @@ from copy import copy, deepcopy
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, check_is_fitted
+from sklearn.utils.validation import _check_y
 
 from lemmata.core import config
 from lemmata.core.data import is_sparse
-from lemmata.core.estimator import as_output
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import run
+from lemmata.linear_model.linear_classifier import LinearClassifier
+from lemmata.linear_model.logistic_loss import scores_of
 
 CACHE = 1 << 18  # bytes that fit the second-level cache of any processor of today
+BLOCK = 1 << 19  # numbers in a block of sparse rows: 4 MiB, as dense blocks have
 CHUNK = 1 << 14  # bytes of a chunk: half a first-level cache, and four pages, which is enough for the memory to stream
 LINE = 8  # numbers in a line of the cache
 UNEVEN = 0.25  # distance between the class shares of a block and of the table from which the rows are taken for sorted
@@ -69,12 +71,13 @@ def stored(X):
     return (X.data[None, :], X.indices, X.indptr) if is_sparse(X) else (X, None, None)
 
 
-def draw_order(n_rows, n_columns, rng):
+def draw_order(n_rows, width, rng):
     """Return the first rows of the chunks of a block and the rows within a chunk, in the order of the visits.
 
     Parameters
     ----------
-    n_rows, n_columns : Of the block.
+    n_rows : Of the block.
+    width : Numbers that a row holds, on average if they are sparse.
     rng : Generator of the epoch, from which the blocks draw one after another; None for the order of the table.
 
     Examples
@@ -85,8 +88,8 @@ def draw_order(n_rows, n_columns, rng):
     >>> sorted((starts[:, None] + within).ravel().tolist())
     [0, 1, 2, 3, 4]
     """
-    width = 8 * n_columns  # bytes, also for float32: both are visited in the same order
-    rows = n_rows if n_rows * width <= CACHE else max(CHUNK // width, 1)
+    size = 8 * max(width, 1)  # bytes, also for float32: both are visited in the same order
+    rows = n_rows if n_rows * size <= CACHE else max(CHUNK // size, 1)
     starts, within = np.arange(0, n_rows, rows), np.arange(rows)
     return (starts, within) if rng is None else (rng.permutation(starts), rng.permutation(within))
 
@@ -97,23 +100,31 @@ def shuffler(seed, epoch):
 
 
 def mixed(blocks):
-    """Give rows in memory as a single block if some block has other classes than the table: chunks then come from all of it.
+    """Cut rows in memory for visits: sparse ones by what they hold, and not at all if some block has classes of its own.
 
-    Rows that are stored class by class would otherwise be learned class by class. A stream is what it is.
+    Rows that are stored class by class would otherwise be learned class by class; in a single block the chunks come from all
+    of it. A stream is what it is.
     """
     if blocks.home != "memory" or blocks.n_blocks == 1:
         return blocks
+    if is_sparse(blocks.X):
+        blocks = recut(blocks, max(blocks.block_rows, BLOCK * blocks.n_rows // max(blocks.X.nnz, 1)))
     numbers, rows = np.asarray(blocks.aligned[0]), blocks.block_rows
     shares = np.bincount(numbers) / len(numbers)
     for start in range(0, len(numbers), rows):
         part = numbers[start : start + rows]
         if len(part) >= 256 and np.abs(np.bincount(part, minlength=len(shares)) / len(part) - shares).sum() > 2 * UNEVEN:
             # with 256 rows drawn at random the distance stays below 0.1 or so
-            whole = copy(blocks)
-            whole.asked = blocks.n_rows
-            whole._recut()
-            return whole
+            return recut(blocks, blocks.n_rows)
     return blocks
+
+
+def recut(blocks, rows):
+    """Give the same rows in memory in blocks of another size."""
+    other = copy(blocks)
+    other.asked = int(rows)
+    other._recut()
+    return other
 
 
 def fold(blocks, visit, state, memory=None):
@@ -170,40 +181,12 @@ def signs_of(y, positive):
 
 
 def decision(X, coef, intercept):
-    """Return x·w + b of every row and class, in float64."""
-    return np.asarray(X @ coef.astype(float).T) + intercept.astype(float)
+    """Return x·w + b of every row and class, in float64, for coefficients with a row for each class."""
+    return scores_of(X, np.ascontiguousarray(coef.T, dtype=float), intercept.astype(float))
 
 
-def decision_block(X, weight, coef, intercept):
-    """Scores of a block; with two classes, those of the second."""
-    scores = decision(X, coef, intercept)
-    return scores[:, 0] if len(coef) == 1 else scores
-
-
-def label_block(X, weight, coef, intercept, classes):
-    """Labels of a block: the class of the highest score, or the second of two if its score is positive."""
-    scores = decision(X, coef, intercept)
-    return classes[(scores[:, 0] > 0).astype(int) if len(coef) == 1 else scores.argmax(axis=1)]
-
-
-class OneVersusRest:
-    """Mixin of linear classifiers that learn each class against the rest, and two classes by a single plane."""
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def decision_function(self, X):
-        """Give x·w + b for each row and class, (n, K); for two classes (n,), positive for the second."""
-        check_is_fitted(self)
-        blocks = self._blocks(X, reset=False)
-        return as_output(blocks.map(decision_block, self.coef_, self.intercept_), blocks.dtype)
-
-    def predict(self, X):
-        """Give each row the class with the highest score."""
-        check_is_fitted(self)
-        return self._blocks(X, reset=False).map(label_block, self.coef_, self.intercept_, self.classes_)
+class OneVersusRest(LinearClassifier):
+    """Base of linear classifiers that learn each class against the rest, and two classes by a single plane."""
 
     def _positive(self):
         """Return the number of the class that each binary problem calls positive."""

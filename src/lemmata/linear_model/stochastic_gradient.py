@@ -45,11 +45,18 @@ class Settings(NamedTuple):
 
 
 class State(NamedTuple):
-    """The planes of K binary problems after some epochs; the intercept is the last of d + 1 weights."""
+    """The planes of K binary problems after some epochs; the intercept is the last of d + 1 weights.
+
+    Within an epoch the others are `scale` times what is stored, and `mass` times the stored less `lag` is still to be added to
+    their sums; after it, 1, 0 and 0.
+    """
 
     epoch: int
     weights: np.ndarray  # (K, d + 1)
+    scale: np.ndarray  # (K,)
     sums: np.ndarray  # (K, d + 1): weights after each visit, added; (K, 0) without averaging
+    mass: np.ndarray  # (K,)
+    lag: np.ndarray  # (K, d), or (K, 0)
     moments1: np.ndarray  # (K, d + 1), or (K, 0) if the rule keeps none
     moments2: np.ndarray
     visits: float  # steps so far of the problems that are active
@@ -61,23 +68,20 @@ class State(NamedTuple):
 
 
 @kernel
-def settle(w, scale, total, mass, lag):
-    """Take the factor of a scaled vector in, and add what its average has gathered; return the factor and mass to go on."""
-    if total.shape[0]:
-        for f in range(lag.shape[0]):
-            total[f] += mass * w[f] - lag[f]
-            lag[f] = 0.0
-    for f in range(w.shape[0] - 1):
-        w[f] *= scale
-    return 1.0, 0.0
+def settle(state, k):
+    """Take the factor of the weights of a problem in, and add to their sums what is still to be added."""
+    for f in range(state.lag.shape[1]):
+        state.sums[k, f] += state.mass[k] * state.weights[k, f] - state.lag[k, f]
+        state.lag[k, f] = 0.0
+    for f in range(state.weights.shape[1] - 1):
+        state.weights[k, f] *= state.scale[k]
+    state.scale[k], state.mass[k] = 1.0, 0.0
 
 
 @kernel
 def descend(values, indices, indptr, y, weight, starts, within, problems, settings, state):
     """Visit the rows of a block in the given order with plain steps; the arrays of the state change in place."""
-    d, n_problems = state.weights.shape[1] - 1, state.weights.shape[0]
-    average = state.sums.shape[1] > 0
-    scale, mass, lag = np.ones(n_problems), np.zeros(n_problems), np.zeros((n_problems, d if average else 0))
+    d, average, scale = state.weights.shape[1] - 1, state.sums.shape[1] > 0, state.scale
     eta, power, decay = settings.eta, settings.power, settings.decay
     read, visits = 0.0, state.visits
     for c in range(starts.shape[0]):
@@ -94,28 +98,24 @@ def descend(values, indices, indptr, y, weight, starts, within, problems, settin
                     part = min(rest, 1.0)
                     rest -= part
                     t += 1
-                    rate = part * (
-                        eta / (1 + decay * (t - 1)) if power == 1 else rate_at(t, eta, power, decay)
-                    )  # no slow power
+                    # the usual power without the general one, which is slow
+                    rate = part * (eta / (1 + decay * (t - 1)) if power == 1 else rate_at(t, eta, power, decay))
                     margin = sign * (scale[k] * dot(values, indices, indptr, i, w) + w[d])
                     state.losses[k] += part * loss_value(settings.loss, margin)
                     slope = sign * max(loss_derivative(settings.loss, margin), -STEEPEST)
                     scale[k] *= max(1 - rate * settings.alpha, 0.0)
                     if scale[k] < SMALL:
-                        scale[k], mass[k] = settle(w, scale[k], state.sums[k], mass[k], lag[k])
+                        settle(state, k)
                     if slope != 0:
                         change = -rate * slope / scale[k]
                         add(values, indices, indptr, i, change, w)
                         w[d] -= rate * slope * settings.intercept
                         if average:
-                            add(values, indices, indptr, i, mass[k] * change, lag[k])
+                            add(values, indices, indptr, i, state.mass[k] * change, state.lag[k])
                     if average:
-                        mass[k] += part * scale[k]
+                        state.mass[k] += part * scale[k]
                         state.sums[k, d] += part * w[d]
             visits += np.ceil(due)
-    for q in range(problems.shape[0]):
-        k = problems[q]
-        settle(state.weights[k], scale[k], state.sums[k], mass[k], lag[k])
     return read
 
 
@@ -157,15 +157,17 @@ def descend_by_rule(values, indices, indptr, y, weight, starts, within, problems
 def start(n_problems, n_columns, average, uses=(False, False)):
     """Return the state before the first visit; `uses` says which moments the rule keeps."""
     wide, none = (n_problems, n_columns + 1), (n_problems, 0)
-    arrays = [np.zeros(wide if kept else none) for kept in (True, average, *uses)]
-    seen, losses, idle = np.zeros((3, n_problems))
-    return State(0, *arrays, 0.0, seen, losses, np.full(n_problems, np.inf), idle, np.ones(n_problems, dtype=bool))
+    weights, sums, *moments = (np.zeros(wide if kept else none) for kept in (True, average, *uses))
+    mass, seen, losses, idle = np.zeros((4, n_problems))
+    scale, lag, best = np.ones(n_problems), np.zeros((n_problems, n_columns if average else 0)), np.full(n_problems, np.inf)
+    active = np.ones(n_problems, dtype=bool)
+    return State(0, weights, scale, sums, mass, lag, *moments, 0.0, seen, losses, best, idle, active)
 
 
 def visit_block(X, y, weight, going, own, settings):
     """Visit the rows of a block, the binary problems on threads; return (state, generator)."""
-    (state, rng), (n, d) = going, X.shape
-    rows, order = stored(X), draw_order(n, d, rng)
+    (state, rng), n, rows = going, X.shape[0], stored(X)
+    order = draw_order(n, rows[0].size // n, rng)
     y, weight = np.asarray(y, dtype=np.int64), None if weight is None else np.asarray(weight, dtype=float)
     problems, kernel_of_rule = np.flatnonzero(state.active), descend_by_rule if settings.rule else descend
 
@@ -183,6 +185,8 @@ def epoch(blocks, settings, seed, tol, state):
     before = state
     state = state._replace(losses=np.where(state.active, 0.0, state.losses))
     (state, _), _ = fold(blocks, partial(visit_block, settings=settings), (state, shuffler(seed, state.epoch)))
+    for k in np.flatnonzero(state.active):
+        settle(state, k)
     if not (np.isfinite(state.weights).all() and np.isfinite(state.losses).all()):
         told = f"The steps left the numbers in epoch {state.epoch + 1}"
         raise ValueError(f"{told}; scale the columns, or take shorter steps by learning_rate and eta0.")
