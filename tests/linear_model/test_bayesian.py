@@ -155,6 +155,16 @@ def test_columns_of_very_different_sizes_do_not_cost_digits(sizes):
     assert model.certify(X, y).holds
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_correlated_columns_of_very_different_sizes_are_certified(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 5)) @ (np.eye(5) + rng.normal(size=(5, 5)))
+    y = X.sum(axis=1) + rng.normal(size=20)
+    X = X * 10.0 ** rng.uniform(-30, 30, size=5)
+    assert BayesianLinearRegression(1.0, 1.0).fit(X, y).certify(X, y).holds
+    assert Ridge(0.0).fit(X, y).certify(X, y).holds
+
+
 @pytest.mark.item("LIN-13")
 def test_predictive_distribution_of_the_catalogue():
     model = catalogue()
@@ -429,7 +439,7 @@ def test_no_signal_is_the_end_of_the_search():
     assert not model.certify(X, y).holds
 
 
-@pytest.mark.parametrize("shape", [(50, 4), (6, 4), (10, 30)])
+@pytest.mark.parametrize("shape", [(50, 4), (6, 4), (10, 30), (31, 21)])
 @pytest.mark.parametrize("settings", [{}, {"prior_precision": 0.5}])
 def test_an_exact_fit_has_no_noise_but_rounding(shape, settings):
     X, y = draw(*shape, noise=0.0)

@@ -44,6 +44,22 @@ def test_lines_of_two_classes_have_their_probabilities(model):
     assert texts <= {"0.1", "0.25", "0.75", "0.9"}
 
 
+def test_lines_of_several_classes_are_ties_and_levels_of_the_largest_probability():
+    X, y = classes(k=4, n=300)
+    model = LogisticRegression().fit(X, y)
+    drawn = lines(BoundaryDisplay.from_estimator(model, X, y))
+    ties = [points for height, points in drawn if height == 0]
+    levels = [(height, points) for height, points in drawn if height != 0]
+    assert len(ties) == 3  # every boundary is one of a class before the last
+    assert levels
+    for points in ties:
+        first, second = np.sort(model.predict_proba(points), axis=1)[:, [-1, -2]].T
+        # Where three regions meet, a line ends in the middle of a cell.
+        assert np.quantile(np.abs(first - second), 0.95) < 0.01
+    for height, points in levels:
+        assert_allclose(model.predict_proba(points).max(axis=1), 1 / (1 + np.exp(-height)), atol=0.005)  # cells are small
+
+
 def test_probabilities_that_jump_have_a_straight_boundary():
     X, y = classes()
     model = LogisticRegression(C=np.inf).fit(X, y)

@@ -97,7 +97,7 @@ class Estimator(BaseEstimator):
                 targets = tuple(t[present] for t in targets)
         blocks = ArrayBlocks(X, (*targets, weight), None, None)
         blocks.complete = complete
-        if not tags.input_tags.allow_nan and not np.isfinite(blocks.reduce(_total_block)):
+        if not tags.input_tags.allow_nan and not np.isfinite(_by_memory(blocks).reduce(_total_block)):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         return blocks
 
@@ -194,6 +194,12 @@ def _labels_block(X: Any, y: Any, weight: Any) -> _Labels:
 
 class Clusterer(ClusterMixin, Estimator):
     """Base of estimators that put rows into groups."""
+
+
+def _by_memory(blocks: ArrayBlocks) -> ArrayBlocks:
+    """Give the entries in the order in which they lie in memory: a table stored by columns is turned round."""
+    X = blocks.X
+    return blocks if is_sparse(X) or not X.flags.f_contiguous else ArrayBlocks(X.T, (), None, None)
 
 
 def _total_block(X: Any, *aligned: Any) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
+from lemmata.core.blocks import ArrayBlocks
 from lemmata.core.certificate import equi, gap, same
 from lemmata.core.estimator import as_output
 from lemmata.linear_model import least_squares as ls
@@ -48,7 +49,8 @@ def predict_block(X, weight, coef, intercept):
 
 def is_single(blocks):
     """Tell whether the target is one number a row rather than a row of numbers."""
-    return np.asarray(blocks.first()[1]).ndim == 1
+    y = blocks.aligned[0] if isinstance(blocks, ArrayBlocks) else blocks.first()[1]  # a first block may be costly to cut
+    return np.asarray(y).ndim == 1
 
 
 def optimality(problem, scaled, intercept, excess, alpha=0.0, kind="proof"):

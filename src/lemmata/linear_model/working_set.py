@@ -405,6 +405,7 @@ def inner(pool, c, l1, l2, positive, point, goal):
             w, gradient = extrapolated(history, q, l1, l2, positive)
         if inner_gap(gradient, norms, q, w, total, l1, l2, positive) <= goal:
             break
+    descend(pool.gram, gradient, w, l1, l2, positive, 1)  # zero what extrapolation or rounding left where zero is best
     point.w[columns] = w
     point.residual = c - pool.image(w)
 
