@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Tests that call kernels of the other families on small data.
+KERNELS := $(addprefix tests/,optimize/test_rules.py $(addprefix linear_model/test_,logistic_loss.py margin_losses.py))
 
 .PHONY: demo test lint types contracts pytest pages nojit bench docs clean
 
@@ -29,7 +31,7 @@ pages: $(VENV)/.dev
 
 # The families with kernels again, as plain Python: what a debugger or a coverage tool sees must give the same answers.
 nojit: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q tests/cluster -m "not slow_without_jit"
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q tests/cluster $(KERNELS) -m "not slow_without_jit"
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench

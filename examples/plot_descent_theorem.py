@@ -57,11 +57,17 @@ check_rate(run, optimum, step=step, L=L, distance=distance, mu=mu)
 # than it corrects. Steps just below 2/L still descend. Momentum, tuned to the two curvatures, needs about the root of the
 # condition number instead.
 
-warnings.simplefilter("ignore", ConvergenceWarning)  # these runs are cut short on purpose
+
+def descent(**options):
+    """Minimize for 400 iterations at most; a run that is cut short is what we want to see."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return minimize(f, start, f.gradient, max_iter=400, tol=1e-10, **options)
+
+
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.3), layout="constrained", sharey=True)
 for factor, color in ((0.5, "#9cc2f0"), (1.0, "#3b7dd8"), (1.9, "#1f4e8c"), (2.02, "#d1495b")):
-    found = minimize(f, start, f.gradient, rule=GradientDescent(factor / L), max_iter=400, tol=0.0)
-    TraceDisplay.from_run(found, optimum=optimum, ax=left, name=f"η = {factor:g}/L")
+    TraceDisplay.from_run(descent(rule=GradientDescent(factor / L)), optimum=optimum, ax=left, name=f"η = {factor:g}/L")
     left.lines[-1].set_color(color)
 left.set(ylim=(1e-13, 1e3), title="Steps of different lengths")
 left.legend(frameon=False, fontsize="small")
@@ -75,8 +81,7 @@ others = {
     "conjugate gradients": {"method": "cg"},
 }
 for (name, options), color in zip(others.items(), ("#3b7dd8", "#d08c1d", "#2a9d6f"), strict=True):
-    found = minimize(f, start, f.gradient, max_iter=400, tol=1e-10, **options)
-    TraceDisplay.from_run(found, optimum=optimum, ax=right, name=name)
+    TraceDisplay.from_run(descent(**options), optimum=optimum, ax=right, name=name)
     right.lines[-1].set_color(color)
 right.set(title="Methods that remember", ylabel="")
 right.legend(frameon=False, fontsize="small")

@@ -457,6 +457,15 @@ def test_an_exact_fit_has_no_noise_but_rounding(shape, settings):
         assert not twin.certify(X, y).holds, name
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_noise_below_the_rounding_of_the_targets_may_be_given(seed):
+    X, y = draw(31, 21, seed=seed, noise=0.0)
+    model = BayesianLinearRegression(0.5, 1e-26 * y.var()).fit(X, y)
+    assert model.certify(X, y).holds
+    model.log_evidence_ *= 1.01
+    assert not model.certify(X, y).holds
+
+
 @pytest.mark.parametrize("y", [np.full(10, 0.1), np.zeros(10), np.full(10, -3e7)], ids=["0.1", "0", "-3e7"])
 @pytest.mark.parametrize("settings", [{}, {"prior_precision": 0.5}, {"noise_variance": 0.5}])
 def test_constant_targets(y, settings):

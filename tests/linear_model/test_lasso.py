@@ -90,14 +90,16 @@ def test_every_layout_of_the_table_gives_the_same(weighted, shape):
     alpha = 0.05 * largest(X, y, weight)
     reference = Lasso(alpha, tol=1e-13).fit(X, y, weight)
     before = X.copy()
-    for form in (np.asfortranarray, csr_array, csc_array, lambda X: X[:, ::-1][:, ::-1], lambda X: X.astype(np.float32)):
+    single = (lambda X: X.astype(np.float32), lambda X: csr_array(X.astype(np.float32)))
+    for form in (np.asfortranarray, csr_array, csc_array, lambda X: X[:, ::-1][:, ::-1], *single):
         F = form(X)
         model = Lasso(alpha, tol=1e-13).fit(F, y, weight)
-        single = F.dtype == np.float32
         assert model.coef_.dtype == F.dtype
-        np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-6 if single else 1e-10)
+        np.testing.assert_allclose(model.coef_, reference.coef_, atol=1e-6 if form in single else 1e-10)
         assert model.certify(F, y, weight).holds
-        np.testing.assert_allclose(model.predict(F), X @ reference.coef_ + reference.intercept_, rtol=1e-5 if single else 1e-9)
+        np.testing.assert_allclose(
+            model.predict(F), X @ reference.coef_ + reference.intercept_, rtol=1e-5 if form in single else 1e-9
+        )
     assert np.array_equal(X, before)
 
 
@@ -117,12 +119,12 @@ def test_several_targets_are_several_problems(shape):
     X, y, weight = table(4, *shape)
     Y = np.column_stack([y, np.cos(y), np.full(len(y), 7.0)])
     for form in (np.asarray, csr_array):
-        model = ElasticNet(0.05, l1_ratio=0.7).fit(form(X), Y, weight)
+        model = ElasticNet(0.05, l1_ratio=0.7, tol=1e-13).fit(form(X), Y, weight)
         assert model.coef_.shape == (3, shape[1])
         for t in range(3):
-            one = ElasticNet(0.05, l1_ratio=0.7).fit(form(X), Y[:, t], weight)
-            np.testing.assert_allclose(model.coef_[t], one.coef_, atol=1e-12)
-            assert model.intercept_[t] == pytest.approx(one.intercept_, rel=1e-12)
+            one = ElasticNet(0.05, l1_ratio=0.7, tol=1e-13).fit(form(X), Y[:, t], weight)
+            np.testing.assert_allclose(model.coef_[t], one.coef_, atol=1e-8)
+            assert model.intercept_[t] == pytest.approx(one.intercept_, rel=1e-8)
         assert not model.coef_[2].any()
         assert model.certify(form(X), Y, weight).holds
     assert Lasso(0.1).fit(X, Y[:, :1]).coef_.shape == (1, shape[1])
@@ -224,7 +226,7 @@ def test_the_path_is_that_of_scikit_learn_with_true_gaps(shape, share, form):
         value = objective(X, y, coefs[:, j], 0.0, alpha, share)
         theirs = objective(X, y, peer[1][:, j], 0.0, alpha, share)
         assert gaps[j] <= 1e-10 * value
-        assert value - gaps[j] - 1e-14 * value <= theirs, "value less gap is a bound"
+        assert value - gaps[j] <= theirs * (1 + 1e-12), "value less gap is a bound, to rounding"
         r, n = y - X @ coefs[:, j], len(y)
         pull = X.T @ r / n - alpha * (1 - share) * coefs[:, j]  # the conditions of Karush, Kuhn and Tucker, as glmnet has them
         on = coefs[:, j] != 0
@@ -245,16 +247,12 @@ def test_a_path_gives_at_each_penalty_what_a_fit_from_zero_gives(positive):
 
 
 def test_a_path_where_all_coefficients_are_zero_at_every_penalty():
-    X, y, _ = table(12, 20, 3)
-    for target, options in (
-        (np.zeros(20), {}),
-        (np.full(20, 3.0), {"fit_intercept": True}),
-        (-(X[:, 0] ** 2), {"positive": True}),
-    ):
-        alphas, coefs, gaps = lasso_path(np.abs(X), target, n_alphas=4, **options)
+    X = np.abs(table(12, 20, 3)[0])
+    for y, options in ((np.zeros(20), {}), (np.full(20, 3.0), {"fit_intercept": True}), (-X[:, 0], {"positive": True})):
+        alphas, coefs, gaps = lasso_path(X, y, n_alphas=4, **options)
         assert (alphas > 0).all()
         assert not coefs.any()
-        assert (gaps <= 1e-12 * (target @ target + 1)).all()
+        assert (gaps <= 1e-12 * (y @ y + 1)).all()
 
 
 @pytest.mark.parametrize(

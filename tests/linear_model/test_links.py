@@ -12,9 +12,7 @@ Z = np.concatenate([np.linspace(-40, 40, 161), [-1e3, -745.0, -700.0, 700.0, 1e3
 @pytest.mark.parametrize(("ours", "theirs"), [(sigmoid, special.expit), (log_sigmoid, special.log_expit)])
 def test_every_digit_is_that_of_scipy(ours, theirs):
     with np.errstate(all="raise", under="ignore"):
-        np.testing.assert_allclose(
-            ours(Z), theirs(Z), rtol=1e-15, atol=5e-324
-        )  # roundings of both; one is subnormal
+        np.testing.assert_allclose(ours(Z), theirs(Z), rtol=1e-15, atol=5e-324)  # roundings of both; one is subnormal
     assert ours(Z.reshape(-1, 1)[:4]).shape == (4, 1)
     assert float(ours(0)) == float(theirs(0.0))
 

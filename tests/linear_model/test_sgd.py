@@ -184,9 +184,11 @@ def test_logistic_steps_are_gradients_whose_mean_is_the_full_gradient():
 
 @pytest.mark.parametrize("loss", FITTED)
 @pytest.mark.parametrize("intercept", [False, True])
-def test_the_bound_is_below_the_minimum_and_meets_it_there(loss, intercept):
-    X, y = table(8)
-    weight = np.random.default_rng(0).uniform(0.2, 2.0, len(X))
+@pytest.mark.parametrize("rare", [0, 1])
+def test_the_bound_is_below_the_minimum_and_meets_it_there(loss, intercept, rare):
+    X, _ = table(8)
+    y = np.where(X[:, 0] + 0.5 * X[:, 1] ** 2 > 1, rare, 1 - rare)
+    X, weight = 0.2 * X, np.random.default_rng(0).uniform(0.2, 2.0, len(X))
     signs, form = 2 * y - 1, LOSSES[loss]
     model = SGDClassifier(loss, alpha=0.1, fit_intercept=intercept)
     model.classes_ = np.array([0, 1])
@@ -200,7 +202,11 @@ def test_the_bound_is_below_the_minimum_and_meets_it_there(loss, intercept):
     best = minimize(value, np.zeros(4), method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 20_000})
     best = minimize(value, best.x, method="Powell", options={"xtol": 1e-10, "ftol": 1e-14})
     rng = np.random.default_rng(1)
-    for t in [best.x, *rng.normal(size=(20, 4))]:
+    for t in [
+        best.x,
+        np.zeros(4),
+        *rng.normal(size=(20, 4)),
+    ]:  # at zero, a dual point that is not balanced would prove too much
         plane = t[None, :3], t[3:] * intercept
         values, sums = objective_at(blocks, settings, form, *plane)
         bound = objective_bound(blocks, settings, form, *plane, sums)

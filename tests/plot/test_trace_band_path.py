@@ -141,6 +141,7 @@ def test_numbers_above_count_what_is_not_zero_and_names_stand_beside_their_lines
     display.figure_.canvas.draw()
     alphas, coefs, _ = path
     (top,) = display.ax_.child_axes
+    assert len(set(top.get_xticks())) == 7
     for tick, label in zip(top.get_xticks(), top.get_xticklabels(), strict=True):
         assert int(label.get_text()) == (coefs[:, np.flatnonzero(alphas == tick)[0]] != 0).sum()
     placed = {text.get_text(): text.xy[1] for text in display.ax_.texts}

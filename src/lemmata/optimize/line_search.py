@@ -75,7 +75,7 @@ def search(fun, x, value, gradient, direction, first=1.0, curvature=CURVATURE):
         step = _trial(low, low_slope, high, high_slope)
         if not low < step < high:
             break
-    if best is None:
+    if best is None or not best.value < value:
         raise LineSearchError("No step along the direction lowers the objective beyond rounding.")
     return best
 
