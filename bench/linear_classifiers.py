@@ -1,4 +1,7 @@
-"""Logistic and softmax regression to a gradient of 1e-6, dense and sparse; perceptron and stochastic gradients, five epochs."""
+"""Logistic and softmax regression to a gradient of 1e-6, dense and sparse; perceptron and stochastic gradients, five epochs.
+
+scikit-learn's saga is not in the sparse row: it takes many times as long as its lbfgs to this precision.
+"""
 
 from importlib import import_module
 
@@ -95,10 +98,9 @@ ROWS = [
         {
             "scikit-learn liblinear": scikit("liblinear"),
             "scikit-learn lbfgs": scikit("lbfgs"),
-            "scikit-learn saga": scikit("saga", random_state=0),
         },
         log_loss,
-        {"scikit-learn liblinear": 1.5, "scikit-learn lbfgs": 1.5, "scikit-learn saga": 1.5},
+        {"scikit-learn liblinear": 1.5, "scikit-learn lbfgs": 1.5},
         repeats=1,
     ),
     Row(

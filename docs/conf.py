@@ -69,7 +69,7 @@ MAKERS = {
     "lemmata.core.kernel": ["kernel"],
     "lemmata.core.iterate": ["iterate", "Run"],
     "lemmata.core.certificate": ["gap", "equi", "same", "free", "symmetric", "nonnegative", "simplex"],
-    "lemmata.core.estimator": ["Estimator", "Regressor", "Clusterer", "Iterative", "as_output"],
+    "lemmata.core.estimator": ["Estimator", "Regressor", "Classifier", "Clusterer", "Iterative", "as_output"],
     "lemmata.core.random": ["generator", "spawn"],
     "lemmata.core.threads": ["serial_blas"],
 }

@@ -221,7 +221,7 @@ COMMON_FITS = """
 
 def test_after_warm_no_common_fit_waits_for_the_compiler():
     environment = {key: value for key, value in os.environ.items() if key != "NUMBA_DISABLE_JIT"}
-    said, _ = finished(python(COMMON_FITS, environment=environment), timeout=600)  # so long only where nothing is cached
+    said, _ = finished(python(COMMON_FITS, environment=environment), timeout=1800)  # so long only where nothing is cached
     (line,) = said.splitlines()
     compiled, found = map(int, re.match(r"(\d+) kernels compiled, (\d+) found ready; the cache is /", line).groups())
     assert compiled + found > 0
