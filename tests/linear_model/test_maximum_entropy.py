@@ -293,6 +293,13 @@ def test_separable_classes_have_no_optimum():
     assert model.certify(X, X.argmax(axis=1)).holds
 
 
+def test_probabilities_that_miss_the_moments_prove_nothing(monkeypatch):
+    X, y = draw(5)
+    problem = log_linear(Blocks.of(X, y, None), Joint(crossed, (0, 1, 2)), 0.0)
+    monkeypatch.setattr("lemmata.linear_model.maximum_entropy.balanced_step", lambda problem, theta, g: (0 * theta, g))
+    assert excess(problem, np.zeros(5))[0] == np.inf
+
+
 @pytest.mark.parametrize("features", [pair, None])
 def test_no_bound_without_an_optimum(features):
     for x in (np.arange(6.0), np.array([0.0, 0, 0, 0, 0, 1]), np.array([-1.0, 0, 0, 0, 0, 1])):
@@ -335,11 +342,12 @@ def test_the_same_bits_wherever_the_rows_live(tmp_path):
 
 def test_float32_off_center_is_certified():
     X, y = draw(13)
-    X = (X + 300).astype(np.float32)
-    for features in (None, crossed):
-        model = MaximumEntropyClassifier(features).fit(X, y)
+    for features, shift in ((None, 300), (None, 3000), (crossed, 300)):
+        far = (X + shift).astype(np.float32)
+        model = MaximumEntropyClassifier(features).fit(far, y)
         assert model.weights_.dtype == np.float32
-        assert model.certify(X, y).holds
+        certificate = model.certify(far, y)
+        assert certificate.holds, str(certificate)
 
 
 @pytest.mark.parametrize(

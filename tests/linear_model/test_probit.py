@@ -152,6 +152,14 @@ def test_no_bound_without_an_optimum(link):
             state, _, _ = step(state)
 
 
+@pytest.mark.parametrize("link", CONVEX)
+def test_slopes_that_do_not_balance_prove_nothing(link, monkeypatch):
+    X, y = draw(7, link=link)
+    problem = link_objective(Blocks.of(X, y, None), LINKS[link], 0.0, intercept=True)
+    monkeypatch.setattr("lemmata.linear_model.link_objective.balanced_step", lambda problem, theta, g: (0 * theta, g))
+    assert excess(problem, np.zeros(4))[0] == np.inf
+
+
 @pytest.mark.item("CLS-17")
 def test_the_threshold_is_a_probability_of_one_half():
     X, y = draw(8, n=200, link="cloglog")

@@ -306,7 +306,7 @@ class MaximumEntropyClassifier(Iterative, Classifier):
         basis = unseen(problem)
         if basis is None or basis.shape[1]:
             extra = length(theta - shortest(problem, theta, basis)) / max(length(theta), TINY)
-            rounding = np.finfo(self.weights_.dtype).eps * problem.terms(weights) / max(length(theta), TINY)
+            rounding = float(np.finfo(self.weights_.dtype).eps) * problem.terms(weights) / max(length(theta), TINY)
             claim = "no shorter weights give the same probabilities"
             checks.append(Check("least norm", extra, max(SAME_LIMIT, rounding), "proof", claim))
         return Certificate(*checks, subject=repr(self))
