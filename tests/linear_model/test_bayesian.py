@@ -15,9 +15,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import BayesianRidge
 
 import lemmata
+from lemmata.core.blocks import Blocks
 from lemmata.core.certificate import free
 from lemmata.linear_model import BayesianLinearRegression, Ridge
 from lemmata.linear_model import least_squares as ls
+from lemmata.linear_model.posterior import excess
 from lemmata.linear_model.spectrum import Evidence, Spectrum
 
 X4, Y4 = np.arange(4.0)[:, None], np.array([1.0, 3.0, 2.0, 5.0])
@@ -523,9 +525,35 @@ def test_one_percent_of_anything_is_refused_whatever_was_given(settings, shape):
         assert not twin.certify(X, y).holds, name
 
 
+def factored(X, y, intercept=True):
+    blocks = Blocks.of(X, y, None)
+    return ls.factored(blocks, ls.draw_shift(blocks, intercept), intercept)
+
+
 def spectrum(X, y, intercept=True):
-    blocks = lemmata.core.blocks.Blocks.of(X, y, None)
-    return Spectrum(ls.factored(blocks, ls.draw_shift(blocks, intercept), intercept))
+    return Spectrum(factored(X, y, intercept))
+
+
+@pytest.mark.parametrize("shape", [(20, 4), (5, 12)])
+def test_the_excess_of_any_coefficients_is_exact(shape):
+    X, y = draw(*shape, offset=0.0)
+    best, rng = Ridge(0.7, fit_intercept=False).fit(X, y).coef_, np.random.default_rng(18)
+
+    def objective(w):
+        return ((y - X @ w) ** 2).sum() + 0.7 * w @ w
+
+    across = np.linalg.svd(X)[2][-1]  # with more columns than rows only the penalty sees this direction
+    for w in (*rng.normal(size=(3, shape[1])), best + across):
+        found = excess(factored(X, y, intercept=False), w[:, None], 0.7)
+        np.testing.assert_allclose(found, [objective(w) - objective(best)], rtol=1e-10)
+
+
+def test_where_the_digits_of_the_data_end_no_variance_is_promised():
+    X, y = draw(10, 30, noise=0.0)
+    for prior in (0.5, 1e-8):
+        certificate = BayesianLinearRegression(prior).fit(X, y).certify(X, y)
+        assert certificate.holds
+        assert "covariance" not in [check.name for check in certificate]
 
 
 @pytest.mark.parametrize("given", [{}, {"noise": 0.8}, {"precision": 0.3}], ids=["both", "prior", "noise"])

@@ -205,6 +205,11 @@ def test_the_bound_says_nothing_where_the_hessian_vanishes_because_all_rows_are_
     for slope in (10.0, 30.0, 100.0, 1e3):  # row three is certainly wrong: its curvature is gone, its gradient is not
         point = problem.theta(np.array([[slope]]), np.array([-0.05 * slope]))
         assert concordant_excess(problem, point, problem(point)[1]) == np.inf
+    X, y = np.array([[0.0], [0.0], [4.0], [4.0]]), np.array([0, 1, 0, 0])
+    problem = objective(Blocks.of(X, y, None), 1, 0.0, True)
+    point = problem.theta(np.array([[1e3]]), np.zeros(1))  # all of the gradient is in the direction without curvature
+    assert problem(point)[0] > 1e3
+    assert concordant_excess(problem, point, problem(point)[1]) == np.inf
 
 
 def test_a_common_shift_of_penalized_coefficients_costs_what_the_bound_says():

@@ -66,6 +66,25 @@ def column_sums(X, root, c, first, mean, norms, products, center):
 
 
 @kernel
+def sparse_column_norms(data, indices, indptr, root, weight, mean, norms):
+    """Write the squared length about the mean of the columns of a CSC matrix.
+
+    About the mean first, then squared: a difference of squares would have no digits left far off the center.
+    """
+    for j in range(len(norms)):
+        square, raw, present = 0.0, 0.0, 0.0
+        for e in range(indptr[j], indptr[j + 1]):
+            s = root[indices[e]]
+            a = data[e] - mean[j] * s
+            square += a * a
+            raw += data[e] * data[e]
+            present += s * s
+        if indptr[j + 1] - indptr[j] < len(root):
+            square += (weight - present) * mean[j] * mean[j]
+        norms[j] = square if square > PRESENT * PRESENT * raw else 0.0
+
+
+@kernel
 def column_products(X, r, columns, out):
     """Write the products of the given columns with r."""
     n = np.uint64(X.shape[0])
@@ -180,14 +199,8 @@ class SparseColumns:
         self.n, self.d = X.shape
         weight = float(root @ root)
         self.mean = X.T @ root / weight if center else np.zeros(self.d)
-        entries = np.diff(X.indptr)
-        column = np.repeat(np.arange(self.d), entries)
-        # About the mean first, then squared: a difference of squares would have no digits left far off the center.
-        off = np.bincount(column, weights=(X.data - self.mean[column] * root[X.indices]) ** 2, minlength=self.d)
-        absent = weight - np.bincount(column, weights=root[X.indices] ** 2, minlength=self.d)
-        norms = off + np.where(entries < self.n, absent, 0.0) * self.mean**2
-        raw = np.bincount(column, weights=X.data**2, minlength=self.d)
-        self.norms = np.where(norms > PRESENT**2 * raw, norms, 0.0)
+        self.norms = np.empty(self.d)
+        sparse_column_norms(X.data, X.indices, X.indptr, root, weight, self.mean, self.norms)
         self.far = weight * self.mean**2 > FAR * self.norms
         self.start = X.T @ c - self.mean * (root @ c)
 
