@@ -1,9 +1,11 @@
 """A small problem for every estimator of the library, found by its tags; a new estimator has one by existing."""
 
+from copy import deepcopy
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_clusterer, is_regressor
+from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_regressor
 from sklearn.utils import get_tags
 
 import lemmata
@@ -65,8 +67,34 @@ def problem(cls, seed=0, n=60):
 
 
 def fitted(model):
-    """Give the fitted attributes by name."""
-    return {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_") and k not in HISTORY}
+    """Give the fitted attributes by name; those of a model inside the model as "estimator_.coef_"."""
+    found = {}
+    for k, v in vars(model).items():
+        if k.endswith("_") and not k.startswith("_") and k not in HISTORY:
+            inner = {f"{k}.{name}": value for name, value in fitted(v).items()} if isinstance(v, BaseEstimator) else {k: v}
+            found |= inner
+    return found
+
+
+def with_attribute(model, name, value):
+    """Copy a model and set one fitted attribute, of it or of a model inside it."""
+    twin = deepcopy(model)
+    *path, last = name.split(".")
+    setattr(reduce(getattr, path, twin), last, value)
+    return twin
+
+
+def forget_names(model):
+    """Delete the names of the columns, of a model and of those inside it."""
+    for value in vars(model).values():
+        if isinstance(value, BaseEstimator):
+            forget_names(value)
+    del model.feature_names_in_
+
+
+def attribute(model, name):
+    """Get a fitted attribute by the name that `fitted` gives it."""
+    return reduce(getattr, name.split("."), model)
 
 
 ESTIMATORS = [cls for _, cls in lemmata.all_estimators()]
