@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.harness import THREADS, Outcome, measure, run_alone
 
 HERE = Path(__file__).parent
-FAMILIES = ("linear_model", "lasso", "linear_classifiers", "cluster", "out_of_core", "start")
+FAMILIES = ("linear_model", "lasso", "linear_classifiers", "cluster", "decision", "coverage", "out_of_core", "start")
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "pyarrow")
 
 

@@ -70,7 +70,7 @@ ROWS = [
         {"predict_proba alone": probabilities, "probabilities, NumPy": naive, "scikit-learn threshold": threshold},
         cost,
         {"predict_proba alone": TENTH},
-        repeats=15,
+        repeats=40,
     ),
     Row(
         "Decide.predict 100,000 × 100, 10 classes",
@@ -79,7 +79,7 @@ ROWS = [
         {"predict_proba alone": probabilities, "probabilities, NumPy": naive},
         cost,
         {"predict_proba alone": TENTH},
-        repeats=15,
+        repeats=40,
     ),
     Row(
         "Decide.predict 100,000 × 100, 10 classes, other priors",
@@ -88,6 +88,6 @@ ROWS = [
         {"predict_proba alone": probabilities},
         cost,
         {"predict_proba alone": TENTH},
-        repeats=15,
+        repeats=40,
     ),
 ]

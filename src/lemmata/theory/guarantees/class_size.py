@@ -1,0 +1,115 @@
+"""Bounds for all functions of a class at once, by the number of ways in which it can label points.
+
+The learner may have searched the whole class in any way; so settings that were tuned on the sample cost nothing as long as they
+do not change the class. Degree of a polynomial, leaves of a tree and rounds of boosting do change it: class i then gets the
+share 1/(i(i + 1)) of δ, which add up to one (structural risk minimization).
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from lemmata.theory.bounds.growth import (
+    log_argmax_linear,
+    log_boosted_stumps,
+    log_polynomials,
+    log_trees,
+)
+from lemmata.theory.bounds.uniform import hypergeometric_bound, vc_bound
+from lemmata.theory.guarantees.bound import Bound, Missing
+from lemmata.theory.guarantees.sample import Sample
+from lemmata.theory.guarantees.structure import LINEAR
+
+TAIL = "growth function"
+CLASSICAL = "Vapnik-Chervonenkis"
+UNBOUNDED = {"KNeighborsClassifier", "RadiusNeighborsClassifier", "GaussianProcessClassifier", "NuSVC"}
+
+
+class Size(NamedTuple):
+    """How many labellings a class has: ln of the growth function, and the share of δ of the class among its nest."""
+
+    what: str
+    log_growth: Callable[[int], float]
+    share: float = 1.0
+
+
+def size_of(sample: Sample) -> Size | str:
+    """Count the labellings of the class that the model was chosen from; or say why that cannot be done."""
+    structure, core, d, k = sample.structure, sample.structure.core, sample.columns, len(sample.classes)
+    name, degree = structure.name, structure.degree
+    if structure.thresholded and (k > 2 or not _one_threshold(structure.model)):
+        return "costs and rejection make regions that are not those of the model inside"
+    linear = name in LINEAR or (name == "SVC" and core.kernel in ("linear", "poly"))
+    if linear or name in ("GaussianNB", "QuadraticDiscriminantAnalysis"):
+        if degree is None:
+            return "a step before the model learns columns that are no polynomials of the raw ones"
+        if name == "SVC" and core.kernel == "poly":
+            degree *= core.degree
+        if name == "GaussianNB" and degree == 1:
+            return Size(f"{k} Gaussians with axes along {d} columns", lambda m: log_argmax_linear(m, 2 * d, k))
+        degree *= 2 if name in ("GaussianNB", "QuadraticDiscriminantAnalysis") else 1
+        if degree == 1:
+            return Size(f"half-spaces in {d} columns", lambda m: log_argmax_linear(m, d, k))
+        share = 1 / (degree * (degree + 1)) if name not in ("QuadraticDiscriminantAnalysis",) else 1.0
+        pairs = k * (k - 1) // 2
+        return Size(f"polynomials of degree {degree} in {d} columns", lambda m: pairs * log_polynomials(m, d, degree), share)
+    if name in ("DecisionTreeClassifier", "ExtraTreeClassifier"):
+        if not structure.increasing:
+            return "a step before the tree mixes columns or is not increasing"
+        if missing_values(sample):
+            return "rows have missing values, which a tree sends to either side"
+        leaves = int(core.get_n_leaves())
+        share = 1 / (leaves * (leaves + 1))
+        return Size(f"trees with {leaves} leaves in {d} columns", lambda m: log_trees(m, d, leaves, k), share)
+    stumps = stumps_of(core) if name in ("AdaBoostClassifier", "GradientBoostingClassifier") else 0
+    if stumps and k == 2 and structure.increasing and not missing_values(sample):
+        share = 1 / (stumps * (stumps + 1))
+        return Size(f"votes of {stumps} stumps in {d} columns", lambda m: log_boosted_stumps(m, d, stumps), share)
+    if name == "SVC" or name in UNBOUNDED or "Forest" in name or "Bagging" in name or name == "ExtraTreesClassifier":
+        return "models of this kind can label any points in any way (infinite VC dimension)"
+    return "the number of labellings of this kind of model is not known"
+
+
+def _one_threshold(model) -> bool:
+    """Whether a model of two classes cuts the score of the model inside in one place, the same for all rows."""
+    if type(model).__name__ != "Decide":
+        return True
+    return model.reject_cost is None and not callable(model.costs) and np.shape(model.costs_) == (2, 2)
+
+
+def missing_values(sample: Sample) -> bool:
+    """Whether any entry of the rows is NaN."""
+    Z = sample.structure.fixed(sample.X)
+    return bool(np.isnan(np.asarray(Z.data if issparse(Z) else Z, dtype=float)).any())
+
+
+def stumps_of(core) -> int:
+    """Count the stumps of a boosted model; zero if it has larger trees."""
+    trees = np.ravel(core.estimators_)
+    stump = all(getattr(tree, "get_depth", lambda: 2)() <= 1 for tree in trees)
+    plain = getattr(core, "init_", None) is None or type(core.init_).__name__ in ("DummyClassifier", "str")
+    return len(trees) if stump and plain else 0
+
+
+def class_bounds(sample: Sample) -> Iterator[Bound | Missing]:
+    """Bound the risk by the errors on the sample and the size of the class."""
+    size = size_of(sample)
+    if isinstance(size, str):
+        yield Missing(TAIL, size)
+        return
+    n, errors, share = sample.n, sample.errors, size.share
+    fixed = f"the class was fixed before the sample was seen: {size.what}"
+    yield sample.bound(
+        TAIL,
+        lambda delta: hypergeometric_bound(errors, n, size.log_growth, share * delta),
+        fixed,
+        reference="Leboeuf, LeBlanc & Marchand (2021), with a ghost sample of 4n",
+    )
+    yield sample.bound(
+        CLASSICAL,
+        lambda delta: vc_bound(errors / n, n, size.log_growth, share * delta),
+        fixed,
+        reference="Vapnik & Chervonenkis (1971), one-sided",
+    )

@@ -1,0 +1,117 @@
+"""Bounds for models that are determined by a few of the rows: what the other rows say is a test.
+
+A support vector machine is the same function when every row with y·f(x) > 1 is left out, and a row with y·f(x) ≤ 1 that joins
+changes it: the set of rows with y·f(x) ≤ 1 is then a stable compression of the sample, and the risk is at most the probability
+that a new row would join [1]. Errors of training are in that set already. This needs C and the kernel to be fixed beforehand.
+
+A perceptron is determined by the rows on which it was ever mistaken, with their places: running it on these alone repeats every
+step. The errors on the other rows are then a test [2]; if there are none and the order of the rows is that of the table, blocks
+of rows that were never needed make the bound smaller.
+
+[1] Campi & Garatti, Journal of Machine Learning Research 24 (2023). [2] Littlestone & Warmuth (1986); Langford, Journal of
+Machine Learning Research 6 (2005).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lemmata.theory.bounds.compression import (
+    campi_garatti_bound,
+    compression_bound,
+    stable_compression_bound,
+    support_vector_expectation,
+)
+from lemmata.theory.bounds.tails import grid_weight
+from lemmata.theory.guarantees.bound import Bound, Missing
+from lemmata.theory.guarantees.sample import Sample
+
+SUPPORT = "support vectors"
+EXPECTED = "support vectors, in expectation"
+MISTAKES = "compression to the mistakes"
+BLOCKS = "compression to the mistakes, in blocks"
+SLACK = 1e-3  # or the tolerance of the solver, if larger: a row within it counts as one that matters
+FREE = 1e-8  # relative distance from its limits at which a multiplier is between them
+
+
+def compression_bounds(sample: Sample) -> Iterator[Bound | Missing]:
+    """Bound the risk of a model that few of its rows determine."""
+    name = sample.structure.name
+    if name in ("SVC", "LinearSVC"):
+        yield from _support_bounds(sample)
+    elif name == "Perceptron" and hasattr(sample.structure.core, "mistakes_"):
+        yield from _perceptron_bounds(sample)
+
+
+def _support_obstacle(sample: Sample) -> str:
+    """Say what keeps the theorem from applying, in a sentence; empty if nothing does."""
+    structure, core = sample.structure, sample.structure.core
+    if len(sample.classes) > 2:
+        return "there are more than two classes"
+    if structure.learned:
+        return "a step before the machine was fitted to the same rows; fit scalers on other rows"
+    if structure.thresholded:
+        return "a threshold outside the machine was fitted to the same rows"
+    if isinstance(core.class_weight, str):
+        return 'class_weight="balanced" depends on the rows; give the weights as numbers'
+    if getattr(core, "fit_status_", 0) or np.max(core.n_iter_) == core.max_iter:
+        return "the solver stopped before it had converged; raise max_iter"
+    if structure.name == "LinearSVC":
+        return "" if core.penalty == "l2" else 'penalty="l1" has another set of rows that matter'
+    if core.kernel == "precomputed" or callable(core.kernel):
+        return "the kernel is not known to have been fixed before the rows were seen"
+    if core.kernel != "linear" and core.gamma == "scale":
+        return 'gamma="scale" depends on the rows; give gamma as a number'
+    if sample.n != np.sum(core.shape_fit_[0]):
+        return f"the machine was fitted to {core.shape_fit_[0]} rows, and these are {sample.n}"
+    shares = np.abs(core.dual_coef_.toarray() if hasattr(core.dual_coef_, "toarray") else core.dual_coef_).ravel() / core.C
+    shares /= core.class_weight_[np.searchsorted(core.classes_, sample.y[core.support_])]
+    if not ((shares > FREE) & (shares < 1 - FREE)).any():
+        return "no support vector lies on the margin, so the intercept is not unique"
+    return ""
+
+
+def _support_bounds(sample: Sample) -> Iterator[Bound | Missing]:
+    obstacle = _support_obstacle(sample)
+    if obstacle:
+        yield Missing(SUPPORT, obstacle, settled=False)
+        return
+    structure, n = sample.structure, sample.n
+    margins = sample.signs() * structure.core.decision_function(structure.fixed(sample.X))
+    kept, settings = int((margins <= 1 + max(SLACK, structure.core.tol)).sum()), structure.settings
+    fixed = "C and the kernel were fixed before the rows were seen"
+    if settings > 1:
+        fixed = f"the {settings} settings compared were fixed before the rows were seen; each has its share of delta"
+    facts = {"observed": kept / n, "reference": "Campi & Garatti (2023)"}
+    yield sample.bound(SUPPORT, lambda delta: campi_garatti_bound(kept, n, delta / settings), fixed, **facts)
+    if settings == 1:
+        facts["reference"] = "Vapnik (1998), leave-one-out"
+        formula = lambda delta: support_vector_expectation(kept, n)  # noqa: E731
+        yield sample.bound(EXPECTED, formula, fixed, "of the mean over samples, at one row less", kind="expectation", **facts)
+
+
+def _perceptron_bounds(sample: Sample) -> Iterator[Bound | Missing]:
+    structure, core, n = sample.structure, sample.structure.core, sample.n
+    mistakes = np.atleast_2d(core.mistakes_)
+    if structure.learned or structure.thresholded or structure.settings > 1:
+        yield Missing(MISTAKES, "a step, a threshold or settings outside the perceptron depend on the same rows")
+        return
+    if core.average or core.pocket:
+        yield Missing(MISTAKES, "average=True and pocket=True depend on rows that were not mistaken")
+        return
+    if mistakes.shape[1] != n:
+        yield Missing(MISTAKES, f"the perceptron was fitted to {mistakes.shape[1]} rows, and these are {n}")
+        return
+    needed = mistakes.any(axis=0)
+    kept, errors = int(needed.sum()), int(sample.wrong[~needed].sum())
+    seed = "the seed of the order was chosen without looking at the rows"
+    # The unit of the table, a power of 64, is the only thing told besides the rows.
+    share = 1.0 if core.intercept_scaling is not None or not core.fit_intercept else grid_weight(round(np.log2(core._unit) / 6))
+    facts = {"observed": errors / max(n - kept, 1), "reference": "Littlestone & Warmuth (1986), Langford (2005)"}
+    facts["data"] = f"{n - kept} of {sample.data} that were never mistaken"
+    yield sample.bound(MISTAKES, lambda delta: compression_bound(errors, kept, n, share * delta), seed, **facts)
+    if core.shuffle or errors or not core.converged_:
+        yield Missing(BLOCKS, "it needs shuffle=False and a fit that separates the rows", settled=core.shuffle)
+        return
+    facts["reference"] = "Bousquet, Hanneke, Moran & Zhivotovskiy (2020), stable compression"
+    yield sample.bound(BLOCKS, lambda delta: stable_compression_bound(kept, n, share * delta), **facts)

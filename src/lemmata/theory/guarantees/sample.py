@@ -1,0 +1,78 @@
+"""The rows that a bound is computed from, as every family of bounds wants them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from lemmata.theory.guarantees.bound import Bound
+from lemmata.theory.guarantees.structure import Structure
+
+IID = "the rows are independent draws from the distribution in which the model is used"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Labelled rows and what the model makes of them.
+
+    Attributes
+    ----------
+    structure : The model without its wrapping.
+    X : Raw rows.
+    y : Labels, (n,).
+    wrong : Whether the model errs on each row, (n,).
+    data : The rows in words.
+    delta : Probability with which a bound may fail.
+    """
+
+    structure: Structure
+    X: Any
+    y: np.ndarray
+    wrong: np.ndarray
+    data: str
+    delta: float
+
+    @classmethod
+    def of(cls, structure: Structure, X: Any, y: Any, delta: float, words: str) -> "Sample":
+        """Predict the rows and compare."""
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
+        wrong = np.asarray(structure.model.predict(X)) != y
+        return cls(structure, X, y, wrong, f"{len(y)} {words} rows", delta)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @property
+    def errors(self) -> int:
+        """Number of rows on which the model errs."""
+        return int(self.wrong.sum())
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The labels that the model knows."""
+        return np.asarray(self.structure.model.classes_)
+
+    @property
+    def columns(self) -> int:
+        """Number of columns that were fixed before the sample."""
+        return self.structure.fixed(self.X[:1]).shape[1]
+
+    @property
+    def trivial(self) -> float:
+        """Risk of the class that is most frequent in these rows."""
+        return 1 - float(np.unique(self.y, return_counts=True)[1].max()) / self.n
+
+    def signs(self) -> np.ndarray:
+        """Give +1 for rows of the second of two classes, else −1."""
+        return np.where(self.y == self.classes[1], 1.0, -1.0)
+
+    def bound(self, name: str, formula: Callable[[float], float], *assumptions: str, **facts: Any) -> Bound:
+        """Compute a bound by its formula, with what holds of all bounds from these rows."""
+        facts = {"observed": self.errors / self.n, "trivial": self.trivial, "data": self.data} | facts
+        value = float(formula(self.delta))
+        return Bound(name, value, self.delta, formula=formula, assumptions=(IID, *assumptions), **facts)
