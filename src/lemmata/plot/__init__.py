@@ -1,19 +1,31 @@
 """Plots in scikit-learn's convention: `SomeDisplay.from_estimator(model, X, y)` draws and keeps `ax_` and `figure_`."""
 
 from lemmata.plot.band import PredictiveBandDisplay
+from lemmata.plot.bound_curve import BoundCurveDisplay
 from lemmata.plot.boundary import BoundaryDisplay
 from lemmata.plot.certificate import CertificateDisplay
 from lemmata.plot.choice import display_for
 from lemmata.plot.cluster import ClusterDisplay
+from lemmata.plot.cost_curve import CostCurveDisplay
+from lemmata.plot.decision_region import DecisionRegionDisplay
+from lemmata.plot.growth import GrowthDisplay
+from lemmata.plot.guarantee import GuaranteeDisplay
 from lemmata.plot.path import CoefficientPathDisplay
+from lemmata.plot.posterior import PosteriorDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.trace import TraceDisplay
 
 __all__ = [
+    "BoundCurveDisplay",
     "BoundaryDisplay",
     "CertificateDisplay",
     "ClusterDisplay",
     "CoefficientPathDisplay",
+    "CostCurveDisplay",
+    "DecisionRegionDisplay",
+    "GrowthDisplay",
+    "GuaranteeDisplay",
+    "PosteriorDisplay",
     "PredictiveBandDisplay",
     "RegressionDisplay",
     "TraceDisplay",

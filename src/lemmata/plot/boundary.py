@@ -100,23 +100,24 @@ class BoundaryDisplay:
         features : Two columns, by number or name, for the axes; the others stay at their means.
         feature_names, class_names : What to call columns and classes, in their order.
         """
+        if takes_actions(estimator):
+            raise ValueError(
+                "This model decides by costs, not for the most probable class: plot it with DecisionRegionDisplay."
+            )
         X, y, names = some_rows(estimator, X, y, max_rows)
         names = names if feature_names is None else [str(n) for n in feature_names]
         plane = choose_plane(estimator, X, names, features)
         classes = np.asarray(estimator.classes_)
-        points = plane.points(X)
-        if not plane.directions[:, 1].any():  # one column: the rows are spread evenly, for they would hide each other
-            points[:, 1] = (np.arange(len(points)) * (np.sqrt(5) - 1) / 2) % 1
-        grid = tuple(_axis(column) for column in points.T)
+        points, grid = place(plane, X)
         regions, values, response = _on_grid(estimator, plane, grid)
         display = cls(
-            grid=grid,  # type: ignore[arg-type]
+            grid=grid,
             regions=np.searchsorted(classes, regions),
             values=values,
             response=response,
             points=points,
-            labels=None if y is None else _numbers(classes, y),
-            predicted=_numbers(classes, answers(estimator, "predict", X)),
+            labels=None if y is None else class_numbers(classes, y),
+            predicted=class_numbers(classes, answers(estimator, "predict", X)),
             classes=[str(c) for c in (classes if class_names is None else class_names)],
             plane=plane,
             margin=response == "score" and hasattr(estimator, "coef_"),
@@ -130,13 +131,13 @@ class BoundaryDisplay:
         colors = class_colors(len(self.classes))
         ahead = self._ahead()
         for k, color in enumerate(colors):
-            self._shade(ax, ahead[k], 0.0, color, SHADES[0])
+            shade(ax, self.grid, ahead[k], 0.0, color, SHADES[0])
         for k in range(max(len(colors) - 1, 1)):  # every boundary is that of a class before the last
-            self._lines(ax, ahead[k], [0.0], colors=ink(), linewidths=1.6)
+            lines(ax, self.grid, ahead[k], [0.0], colors=ink(), linewidths=1.6)
         if self.response == "probability":
             self._confidence(ax, colors)
         elif self.margin and len(colors) == 2:
-            self._lines(ax, self.values[..., 1], [-1.0, 1.0], colors=ink(), linewidths=0.9, linestyles=[(0, (4, 3))])
+            lines(ax, self.grid, self.values[..., 1], [-1.0, 1.0], colors=ink(), linewidths=0.9, linestyles=[(0, (4, 3))])
         self._rows(ax, colors)
         first, second = self.grid
         ax.set(xlim=(first[0], first[-1]), ylim=(second[0], second[-1]), title=self.name or "")
@@ -150,35 +151,25 @@ class BoundaryDisplay:
 
     def _ahead(self) -> np.ndarray:
         """By how much each class is ahead of the others at each point, (classes, second, first); 0 on its boundary."""
-        k = len(self.classes)
         if self.values is None:
-            return np.where(self.regions == np.arange(k)[:, None, None], 0.5, -0.5)
-        values = np.moveaxis(self.values, -1, 0)
-        others = np.array([np.delete(values, j, axis=0).max(axis=0) for j in range(k)])
-        return values - others
+            return np.where(self.regions == np.arange(len(self.classes))[:, None, None], 0.5, -0.5)
+        return ahead_of_others(self.values)
 
     def _confidence(self, ax: Any, colors: list[Any]) -> None:
         """Shade and line the points where a class has a probability of 0.75, and of 0.9."""
         logs = np.moveaxis(self.values, -1, 0)  # type: ignore[call-overload]
         for k, color in enumerate(colors):
             odds = logs[k] - np.logaddexp.reduce(np.delete(logs, k, axis=0), axis=0)
-            for share, shade in zip(CONFIDENCE, SHADES[1:], strict=True):
-                self._shade(ax, odds, _logit(share), color, shade)
-            drawn = self._lines(ax, odds, [_logit(c) for c in CONFIDENCE], colors=[color], linewidths=0.9, linestyles="dashed")
+            for share, opacity in zip(CONFIDENCE, SHADES[1:], strict=True):
+                shade(ax, self.grid, odds, _logit(share), color, opacity)
+            drawn = lines(
+                ax, self.grid, odds, [_logit(c) for c in CONFIDENCE], colors=[color], linewidths=0.9, linestyles="dashed"
+            )
             if drawn is not None:
                 second = len(colors) == 2 and k == 0  # of two classes, all lines tell of the second
                 texts = {_logit(c): f"{1 - c if second else c:.2g}" for c in CONFIDENCE}
                 for text in ax.clabel(drawn, fmt=texts, fontsize="small", zorder=4):  # above the rows
                     outlined(text, ax)
-
-    def _shade(self, ax: Any, heights: np.ndarray, level: float, color: Any, alpha: float) -> None:
-        if heights.max() > level:
-            ax.contourf(*self.grid, heights, levels=[level, max(heights.max(), level) + 1], colors=[color], alpha=alpha)
-
-    def _lines(self, ax: Any, heights: np.ndarray, levels: list[float], **style: Any) -> Any:
-        """Draw the lines that exist: a level that no point reaches has none."""
-        found = [level for level in levels if heights.min() < level < heights.max()]
-        return ax.contour(*self.grid, heights, levels=found, **style) if found else None
 
     def _rows(self, ax: Any, colors: list[Any]) -> None:
         if self.labels is None:
@@ -218,14 +209,45 @@ def _logit(p: float) -> float:
     return float(np.log(p) - np.log1p(-p))
 
 
+def takes_actions(estimator: Any) -> bool:
+    """Tell whether a model decides by costs, or may refuse: then its region of an action is not that of a largest probability.
+
+    >>> from lemmata.decision import Decide
+    >>> takes_actions(Decide()), takes_actions(Decide(reject_cost=0.1))
+    (False, True)
+    """
+    settings = (getattr(estimator, name, None) for name in ("costs", "reject_cost"))
+    return hasattr(estimator, "rejected") and any(setting is not None for setting in settings)
+
+
+def place(plane: Plane, X: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Return the rows on the plane, and the coordinates of a grid that shows them all with some room."""
+    points = plane.points(X)
+    if not plane.directions[:, 1].any():  # one column: the rows are spread evenly, for they would hide each other
+        points[:, 1] = (np.arange(len(points)) * (np.sqrt(5) - 1) / 2) % 1
+    return points, (_axis(points[:, 0]), _axis(points[:, 1]))
+
+
 def _axis(column: np.ndarray) -> np.ndarray:
-    """Return the points of an axis that shows all numbers of a column, with some room."""
     low, high = float(column.min()), float(column.max())
     room = ROOM * (high - low) if high > low else 1.0
     return np.linspace(low - room, high + room, RESOLUTION)
 
 
-def _numbers(classes: np.ndarray, labels: Any) -> np.ndarray:
+def shade(ax: Any, grid: Any, heights: np.ndarray, level: float, color: Any, alpha: float, **style: Any) -> Any:
+    """Fill where the heights exceed a level, if they do anywhere."""
+    if not heights.max() > level:
+        return None
+    return ax.contourf(*grid, heights, levels=[level, heights.max() + 1], colors=[color], alpha=alpha, **style)
+
+
+def lines(ax: Any, grid: Any, heights: np.ndarray, levels: list[float], **style: Any) -> Any:
+    """Draw the lines that exist: a level that no point reaches has none."""
+    found = [level for level in levels if heights.min() < level < heights.max()]
+    return ax.contour(*grid, heights, levels=found, **style) if found else None
+
+
+def class_numbers(classes: np.ndarray, labels: Any) -> np.ndarray:
     """Return the numbers of the classes of some labels."""
     labels = np.asarray(labels).ravel()
     strange = np.setdiff1d(labels, classes)
@@ -234,23 +256,38 @@ def _numbers(classes: np.ndarray, labels: Any) -> np.ndarray:
     return np.searchsorted(classes, labels)
 
 
-def _on_grid(estimator: Any, plane: Plane, grid: Any) -> tuple[np.ndarray, np.ndarray | None, str]:
-    """Return the labels on the grid, and log-probabilities or scores of all classes if the classifier gives them."""
+def ask(estimator: Any, verb: str, plane: Plane, grid: Any) -> np.ndarray:
+    """Return what a method of the model answers on the grid, of shape (second, first) and that of an answer."""
     points = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, 2)
     parts = np.array_split(points, -(-len(points) * len(plane.origin) // AT_ONCE))
-    shape = (len(grid[1]), len(grid[0]))
+    found = np.concatenate([answers(estimator, verb, plane.rows(part)) for part in parts])
+    return found.reshape(len(grid[1]), len(grid[0]), *found.shape[1:])
 
-    def asked(verb: str) -> np.ndarray:
-        return np.concatenate([answers(estimator, verb, plane.rows(part)) for part in parts])
 
-    labels = asked("predict").reshape(shape)
+def log_probabilities(estimator: Any, plane: Plane, grid: Any) -> np.ndarray:
+    """Return the logarithms of the probabilities on the grid, finite ones."""
+    with np.errstate(divide="ignore"):
+        if hasattr(estimator, "predict_log_proba"):
+            logs = ask(estimator, "predict_log_proba", plane, grid)
+        else:
+            logs = np.log(ask(estimator, "predict_proba", plane, grid))
+    return np.maximum(logs, IMPOSSIBLE)
+
+
+def ahead_of_others(values: np.ndarray) -> np.ndarray:
+    """Return by how much each class is ahead of the others, (classes, second, first), for values (second, first, classes)."""
+    values = np.moveaxis(values, -1, 0)
+    return values - np.array([np.delete(values, j, axis=0).max(axis=0) for j in range(len(values))])
+
+
+def _on_grid(estimator: Any, plane: Plane, grid: Any) -> tuple[np.ndarray, np.ndarray | None, str]:
+    """Return the labels on the grid, and log-probabilities or scores of all classes if the classifier gives them."""
+    labels = ask(estimator, "predict", plane, grid)
     if hasattr(estimator, "predict_proba"):
-        with np.errstate(divide="ignore"):
-            logs = asked("predict_log_proba") if hasattr(estimator, "predict_log_proba") else np.log(asked("predict_proba"))
-        return labels, np.maximum(logs, IMPOSSIBLE).reshape(*shape, -1), "probability"
+        return labels, log_probabilities(estimator, plane, grid), "probability"
     if not hasattr(estimator, "decision_function"):
         return labels, None, "label"
-    scores = asked("decision_function")
-    if scores.ndim == 1:  # that of the second class of two
-        scores = np.column_stack([-scores, scores])
-    return labels, scores.reshape(*shape, -1), "score"
+    scores = ask(estimator, "decision_function", plane, grid)
+    if scores.ndim == 2:  # that of the second class of two
+        scores = np.stack([-scores, scores], axis=-1)
+    return labels, scores, "score"

@@ -5,8 +5,9 @@ from typing import Any
 from sklearn.base import is_classifier, is_clusterer, is_regressor
 
 from lemmata.plot.band import PredictiveBandDisplay
-from lemmata.plot.boundary import BoundaryDisplay
+from lemmata.plot.boundary import BoundaryDisplay, takes_actions
 from lemmata.plot.cluster import ClusterDisplay
+from lemmata.plot.decision_region import DecisionRegionDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.trace import TraceDisplay
 
@@ -14,8 +15,9 @@ from lemmata.plot.trace import TraceDisplay
 def display_for(estimator: Any, rows: bool = True) -> Any:
     """Choose the display of a fitted estimator by what it is and what it can do.
 
-    A classifier has its boundary, a clusterer its clusters; a regressor of one column with `predict_interval` has its band, any
-    other one observed against predicted values. Without rows there is the trace of a fit that iterated.
+    A classifier has its boundary, or the regions of its actions if it decides by costs; a clusterer has its clusters. A
+    regressor of one column with `predict_interval` has its band, any other one observed against predicted values. Without rows
+    there is the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
     if is_clusterer(estimator):
         return ClusterDisplay
     if is_classifier(estimator):
-        return BoundaryDisplay
+        return DecisionRegionDisplay if takes_actions(estimator) else BoundaryDisplay
     if is_regressor(estimator):
         one = getattr(estimator, "n_features_in_", 0) == 1
         return PredictiveBandDisplay if one and hasattr(estimator, "predict_interval") else RegressionDisplay
