@@ -10,23 +10,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from typer.testing import CliRunner
 
 import lemmata
+from cli.commandline import offer, run, save
 from helpers import finished, python
-from lemmata.cli import app
 from lemmata.cli.compare import Job, Result, candidates, choose_task, compare, make_job, n_fits, rank
 from lemmata.core.certificate import Certificate, Check
-from lemmata.core.table import Table, read_table, write_table
+from lemmata.core.table import Table, read_table
 from lemmata.core.table_encoder import TableEncoder
 from lemmata.core.table_model import TableModel
 from lemmata.linear_model import LinearRegression
 
-COMMANDS = ("fit", "predict", "certify", "report", "demo", "warm", "version")
-
-
-def run(*arguments, columns=100):
-    return CliRunner(env={"COLUMNS": str(columns), "NO_COLOR": "1"}).invoke(app, [str(a) for a in arguments])
+COMMANDS = ("fit", "predict", "certify", "guarantee", "report", "demo", "warm", "version")
 
 
 def rents(n=60, seed=0):
@@ -41,12 +36,6 @@ def rents(n=60, seed=0):
 def data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return save(rents(), tmp_path / "rents.csv")
-
-
-def save(table, path):
-    with path.open("w", encoding="utf-8", newline="") as file:
-        write_table(table, file)
-    return path
 
 
 class Failing(RegressorMixin, BaseEstimator):
@@ -91,10 +80,6 @@ class Nearest(ClassifierMixin, BaseEstimator):
     def certify(self, X, y=None, sample_weight=None):
         means = np.array([X[y == c].mean(axis=0) for c in self.classes_])
         return Certificate(Check("means", float(np.abs(means - self.means_).max()), 1e-9, "proof", "they are the means"))
-
-
-def offer(monkeypatch, *classes):
-    monkeypatch.setattr(lemmata, "all_estimators", lambda: [(c.__name__, c) for c in classes], raising=False)
 
 
 def test_fit_then_predict_certify_and_report(data):

@@ -12,8 +12,10 @@ from lemmata.cluster import KMeans
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.table import Table
 from lemmata.core.table_model import TableModel
+from lemmata.decision import Decide
 from lemmata.linear_model import LinearRegression, Ridge
 from lemmata.report import report
+from lemmata.report.decisions import Decisions
 from lemmata.report.page import verdict
 
 HOSTILE = "<script>alert('x')</script>"
@@ -156,3 +158,54 @@ def test_a_single_column_with_intervals_shows_its_band():
     page = report(TableModel(ours.BayesianLinearRegression(), "y").fit(data), data)
     assert "the bands that should hold so many of the rows" in page
     assert "the bands" not in report(TableModel(LinearRegression(), "y").fit(data), data)
+
+
+def decisions(**parameters):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.where(X @ [1.0, -1.0] + 0.7 * rng.logistic(size=80) > 0, "good", "bad")
+    return Decide(ours.LogisticRegression(), **parameters).fit(X, y), X, y
+
+
+def test_decisions_have_costs_and_counts_on_the_page():
+    model, X, y = decisions(costs=[[5, 0], [0, 1]], actions=[HOSTILE, "refuse"], reject_cost=0.3)
+    page = report(model, (X, y), promise="with <b>luck</b>")
+    tags = Tags(page)
+    text = " ".join(tags.text)
+    assert "script" not in {tag for tag, _ in tags.seen}
+    assert "with <b>luck</b>" in text  # shown as text, set apart
+    assert [a["class"] for tag, a in tags.seen if tag == "p" and "class" in a].count("promise") == 1
+    assert "<h2>Costs</h2>" in page
+    assert "the region of each action" in text
+    assert "confusion matrix" not in text  # actions are no classes
+    assert f"{model.cost(X, y):.4g}" in text
+    assert "accuracy" not in text
+    taken, refused = model.predict(X), model.rejected(X)
+    rows = Decisions(model, X, y).taken_rows()
+    assert [row["bad"] + row["good"] for row in rows] == [sum(taken == HOSTILE), sum(taken == "refuse"), refused.sum()]
+    assert rows[0]["total cost"] == pytest.approx(5 * rows[0]["bad"])
+    assert rows[1]["total cost"] == pytest.approx(rows[1]["good"])
+    assert rows[2]["total cost"] == pytest.approx(0.3 * refused.sum())
+    assert sum(row["total cost"] for row in rows) == pytest.approx(80 * model.cost(X, y))
+    shown = [list(row.values())[1:] for row in Decisions(model, X, y).cost_rows()]
+    assert shown == [[5, 0], [0, 1], [0.3, 0.3]]
+    assert "promise" not in Tags(report(ours.LogisticRegression().fit(X, y), (X, y))).text
+
+
+def test_accuracy_of_decisions_is_that_of_the_rows_decided():
+    model, X, y = decisions(reject_cost=0.2)
+    decided = ~model.rejected(X)
+    scores = Decisions(model, X, y).scores()
+    assert scores["accuracy"] == pytest.approx(np.mean(model.predict(X)[decided] == y[decided]))
+    assert scores["refused"] == pytest.approx(1 - decided.mean())
+    assert 0 < scores["refused"] < 1
+    none, _, _ = decisions(reject_cost=0.0)
+    assert np.isnan(Decisions(none, X, y).scores()["accuracy"])
+    assert "<td>refuse to decide</td>" in report(none, (X, y))
+
+
+def test_costs_that_depend_on_the_rows_have_no_table():
+    model, X, y = decisions(costs=lambda X: np.tile([[5.0, 0.0], [0.0, 1.0]], (len(X), 1, 1)))
+    page = report(model, (X, y))
+    assert "<h2>Costs</h2>" not in page
+    assert f"{model.cost(X, y):.4g}" in page

@@ -87,18 +87,29 @@ def fit(
     task: Annotated[
         TaskChoice, typer.Option(metavar="TASK", help="auto, regression, classification or clustering.")
     ] = TaskChoice.auto,
+    costs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV file of costs: a row for each action, a column for each class. Less is better."),
+    ] = None,
+    reject_cost: Annotated[
+        float | None, typer.Option(metavar="COST", help="Cost of refusing to decide; default: never refuse.")
+    ] = None,
 ) -> None:
     """Fit models to a table, compare and certify them, save the best.
 
     Reads numbers, text, dates, true and false, and missing values. Prints a table of cross-validated scores and
     certificates; writes `model.lemmata` and `report.html`.
 
+    With costs, models decide what to do: each takes the action of least expected cost, they are compared by the mean cost
+    of their actions, and the saved model predicts actions.
+
     Example: `lemmata fit rents.csv --target rent`
     """
     from lemmata.core.table import read_table
 
     names = [name.strip() for name in models.split(",") if name.strip()] if models else None
-    run_fit(read_table(data), data, target, names, out or Path(f"{data.stem}-fit"), folds, seed, task.value)
+    folder = out or Path(f"{data.stem}-fit")
+    run_fit(read_table(data), data, target, names, folder, folds, seed, task.value, costs, reject_cost)
 
 
 @app.command()
@@ -131,7 +142,8 @@ def predict(
     )
     if fitted.target in table:
         with suppress(ValueError):  # no target in any row, or a class the model has never seen: then there is no score
-            console.print(f"{_score_name(fitted)} on the rows that have {escape(fitted.target)}: {fitted.score(table):.3f}.")
+            name, score = _score(fitted, table)
+            console.print(f"{name} on the rows that have {escape(fitted.target)}: {score:.3f}.")
 
 
 @app.command()
@@ -156,6 +168,47 @@ def certify(model: Model, data: Data) -> None:
     console.print(certificate_table(certificate))
     if not certificate.holds:
         raise typer.Exit(1)
+
+
+@app.command()
+@one_sentence
+def guarantee(
+    model: Model,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV or Parquet file of rows that the model has not seen.")],
+    delta: Annotated[float, typer.Option(metavar="P", help="Probability with which the promise may fail.")] = 0.05,
+    models: Annotated[
+        int, typer.Option(metavar="M", min=1, help="Models that were ever scored on DATA, this one included.")
+    ] = 1,
+    upper: Annotated[
+        float | None, typer.Option(metavar="LIMIT", help="For regressors: errors above it count as this much.")
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(metavar="ERROR", help="For regressors: how often is the error larger?")
+    ] = None,
+) -> None:
+    """Bound the risk of a saved model by unseen rows.
+
+    DATA must be rows, with their targets, that had no part in fitting or choosing the model; the rows of the fit are
+    refused. Prints every bound that applies, and the best in words with what it rests on. The limits of a regressor must be
+    chosen before its errors are known. A model that was fitted with costs is judged by its mean cost.
+
+    Example: `lemmata guarantee churn-fit/model.lemmata unseen.csv`
+    """
+    from lemmata.cli.show import guarantee_table
+    from lemmata.cli.unseen import promise_of
+    from lemmata.core.table import read_table
+
+    promise = promise_of(_load(model), read_table(data), delta, models, upper, tolerance)
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(promise.sentence)}[/bold]\n")
+    console.print(guarantee_table(promise.found))
+    if promise.best.assumptions:
+        console.print(f"\nThe sentence is by {escape(promise.best.name)} from {escape(promise.best.data)}, and rests on this:")
+    for assumption in promise.best.assumptions:
+        console.print(f"- {escape(assumption)}")
+    for remark in promise.remarks:
+        console.print(f"[yellow]{escape(remark)}[/yellow]")
+    console.print(f"If any row of {escape(data.name)} had a part in fitting or choosing the model, nothing of this holds.")
 
 
 @app.command()
@@ -239,7 +292,16 @@ def version() -> None:
 
 
 def run_fit(
-    table: Any, path: Path, target: str | None, names: list[str] | None, out: Path, folds: int, seed: int, task: str
+    table: Any,
+    path: Path,
+    target: str | None,
+    names: list[str] | None,
+    out: Path,
+    folds: int,
+    seed: int,
+    task: str,
+    costs: Path | None = None,
+    reject_cost: float | None = None,
 ) -> None:
     """Do what `fit` promises with a table that has been read."""
     from lemmata.cli import compare as work
@@ -248,10 +310,13 @@ def run_fit(
     console = Console(highlight=False)
     console.print(show.describe(table, path.name))
     chosen = work.choose_task(table, target, task)
-    job = work.make_job(table, target, chosen, folds, seed)
+    job = work.make_job(table, target, chosen, folds, seed, work.choose_costs(table, target, chosen, costs, reject_cost))
     estimators = work.candidates(chosen, names, seed, work.count_classes(job))
     if not estimators:
         raise ValueError(f"this version of lemmata has no estimator for {chosen} yet.")
+    without: list[str] = []
+    if job.costs is not None:
+        estimators, without = work.split_by_probabilities(estimators)
     console.print(show.plan(job, table))
     out.mkdir(parents=True, exist_ok=True)  # before the work, which would be lost if it cannot be
     with _progress(work.n_fits(job, estimators)) as tick:
@@ -262,18 +327,27 @@ def run_fit(
     if best.model is None:
         raise ValueError(f"no model could be fitted; {best.name}: {best.error}")
     best.model.save(out / "model.lemmata")
-    _write_report(job, results, path, out / "report.html")
-    console.print(show.remarks(results, job))
+    _write_report(job, results, without, path, out / "report.html")
+    console.print(show.remarks(results, job, without))
     _next_steps(console, path, out)
 
 
-def _write_report(job: Any, results: list[Any], path: Path, out: Path) -> None:
+def _write_report(job: Any, results: list[Any], without: list[str], path: Path, out: Path) -> None:
     from lemmata.cli import show
+    from lemmata.cli.promise import promise
     from lemmata.report import report as make_report
 
     models = {result.name: result.model for result in results[:MAX_SECTIONS] if result.model is not None}
     title = f"Clusters of {path.name}" if job.target is None else f"Predicting {job.target} from {path.name}"
-    make_report(models, job.table, out, title=title, scores=show.score_rows(results, job), notes=show.notes(results, job))
+    make_report(
+        models,
+        job.table,
+        out,
+        title=title,
+        scores=show.score_rows(results, job),
+        promise=promise(results, job),
+        notes=show.notes(results, job, without),
+    )
 
 
 def _next_steps(console: Console, path: Path, out: Path) -> None:
@@ -298,10 +372,14 @@ def _load(path: Path) -> Any:
 
 
 def _with_predictions(model: Any, table: Any) -> Any:
+    from lemmata.cli.costs import DecisionModel
     from lemmata.core.table import Table, shown
 
+    decides = isinstance(model, DecisionModel)
     name = f"predicted_{model.target}" if model.target else "cluster"
-    new = {_free(name, table): model.predict(table)}
+    new = {_free("action" if decides else name, table): model.predict(table)}
+    if decides:
+        new[_free("expected_cost", table)] = model.expected_cost(table)
     if hasattr(model, "predict_proba"):
         probabilities = model.predict_proba(table)
         new |= {_free(f"probability_{shown(value)}", table): probabilities[:, j] for j, value in enumerate(model.classes_)}
@@ -315,10 +393,14 @@ def _free(name: str, taken: Any) -> str:
     return name
 
 
-def _score_name(model: Any) -> str:
+def _score(model: Any, table: Any) -> tuple[str, float]:
     from sklearn.base import is_regressor
 
-    return "R²" if is_regressor(model) else "accuracy"
+    from lemmata.cli.costs import DecisionModel
+
+    if isinstance(model, DecisionModel):
+        return "mean cost", -model.score(table)
+    return "R²" if is_regressor(model) else "accuracy", model.score(table)
 
 
 @contextmanager

@@ -3,12 +3,16 @@
 Nothing here knows an estimator by name: scikit-learn's tags say what each can do, so one that joins the library joins the
 comparison. The encoder is fitted inside each fold, because levels and medians learned from the test rows would flatter the
 scores. An estimator that fails keeps its row, with the reason, and stops nobody else.
+
+Under costs each classifier that gives probabilities decides by them (`lemmata.decision.Decide`), and what counts is the mean
+cost of its decisions in the rows that are left out.
 """
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
 
@@ -18,11 +22,13 @@ from sklearn.metrics import silhouette_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import get_tags
 
-import lemmata
+from lemmata.cli.costs import REJECTED, Costs, DecisionModel, read_costs, zero_one_costs
+from lemmata.cli.estimators import default_estimators, is_meta
 from lemmata.core.certificate import Certificate
-from lemmata.core.table import Column, Table, distinct, is_missing, kind_of
+from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, shown
 from lemmata.core.table_encoder import TableEncoder, floats
 from lemmata.core.table_model import TableModel
+from lemmata.report.decisions import accuracy_of_decided
 from lemmata.report.page import verdict
 
 Task = Literal["regression", "classification", "clustering"]
@@ -37,6 +43,8 @@ BASELINES = {
     "classification": "baseline: most frequent",
     "clustering": "baseline: one cluster",
 }
+CONSTANT = "baseline: constant action"
+MORE_IS_BETTER = {"R²", "accuracy", "silhouette"}
 
 MAX_CLASSES = 10  # so many different whole numbers are still taken for names of classes
 CLUSTER_COUNTS = range(2, 9)
@@ -47,13 +55,26 @@ LEAST_PROBABILITY = 1e-15  # keeps the logarithm of an impossible event finite
 
 @dataclass(frozen=True)
 class Job:
-    """What to do: the rows (all with a target), the column to predict, the task, the number of folds and the seed."""
+    """What to do: the rows (all with a target), the column to predict, the task, the folds, the seed, and costs if any."""
 
     table: Table
     target: str | None
     task: Task
     folds: int = 5
     seed: int = 0
+    costs: Costs | None = None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What the models are scored by, the metric that ranks them first."""
+        if self.costs is None:
+            return METRICS[self.task]
+        return "mean cost", *["accuracy"] * self.costs.names_classes, *["refused"] * (self.costs.reject is not None)
+
+    @property
+    def baseline(self) -> str:
+        """What the models are compared to."""
+        return BASELINES[self.task] if self.costs is None else CONSTANT
 
 
 @dataclass
@@ -108,25 +129,39 @@ def choose_task(table: Table, target: str | None, wanted: str = "auto") -> Task:
     return "classification" if whole and repeated and len(values) <= MAX_CLASSES else "regression"
 
 
-def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int) -> Job:
+def choose_costs(table: Table, target: str | None, task: Task, path: Path | None, reject: float | None) -> Costs | None:
+    """Read the costs of the actions, if there are any; zero-one costs if only a refusal has one."""
+    if path is None and reject is None:
+        return None
+    option = "--reject-cost" if path is None else "--costs"
+    if target is None:
+        raise ValueError(f"{option} needs a target of classes; name its column with --target.")
+    if task != "classification":
+        raise ValueError(
+            f"{option} needs a target of classes, and {target!r} is taken for measurements; --task classification changes that."
+        )
+    classes = [shown(value) for value in distinct(table[target])]
+    return zero_one_costs(classes, float(reject or 0.0)) if path is None else read_costs(path, classes, reject)
+
+
+def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int, costs: Costs | None = None) -> Job:
     """Leave out the rows without a target, and take no more folds than the rows allow."""
     rows = table if target is None else table.take(~is_missing(table[target]))
     if rows.n_rows < 4:  # two folds of two rows
         raise ValueError(f"there are {rows.n_rows} rows{'' if target is None else ' with a target'}; at least 4 are needed.")
-    return Job(rows, target, task, min(folds, rows.n_rows // 2), seed)
+    return Job(rows, target, task, min(folds, rows.n_rows // 2), seed, costs)
 
 
 def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_classes: int = 2) -> dict[str, Any]:
-    """Make every public estimator for the task, and for so many classes, with its default parameters, or those named."""
+    """Make every public estimator for the task, and for so many classes, with its default parameters, or those named.
+
+    Those on top of another estimator are left out: by default they are that estimator once more.
+    """
     found = {}
     for_two = []
-    for name, cls in lemmata.all_estimators():
-        try:
-            estimator = cls()
-        except TypeError:  # needs an argument: nothing to run by default
-            continue
+    for name, estimator in default_estimators():
         tags = get_tags(estimator)
-        if tags.estimator_type != TYPES[task]:
+        if tags.estimator_type != TYPES[task] or is_meta(estimator):
             continue
         if n_classes > 2 and not tags.classifier_tags.multi_class:
             for_two.append(name.lower())
@@ -143,6 +178,15 @@ def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_clas
     return {lower[name.lower()]: found[lower[name.lower()]] for name in names if found}
 
 
+def split_by_probabilities(estimators: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Tell the classifiers that can weigh costs from the names of those that cannot, for they give no probabilities."""
+    able = {name: estimator for name, estimator in estimators.items() if hasattr(estimator, "predict_proba")}
+    unable = [name for name in estimators if name not in able]
+    if unable and not able:
+        raise ValueError(f"{', '.join(unable)}: no probabilities, which costs are weighed by; choose another model.")
+    return able, unable
+
+
 def compare(job: Job, estimators: dict[str, Any], tick: Callable[[], None]) -> list[Result]:
     """Score, fit and certify each estimator; best first, then those without a score, then the baseline.
 
@@ -151,7 +195,7 @@ def compare(job: Job, estimators: dict[str, Any], tick: Callable[[], None]) -> l
     tick : Called after each fit, `n_fits(job, estimators)` times in all.
     """
     results = {name: Result(name) for name in estimators}
-    baseline = Result(BASELINES[job.task])
+    baseline = Result(job.baseline)
     if job.task == "clustering":
         baseline.scores = {"clusters": 1.0}
         X = TableEncoder(scale=True).fit_transform(job.table)
@@ -162,7 +206,7 @@ def compare(job: Job, estimators: dict[str, Any], tick: Callable[[], None]) -> l
         with _reported(results[name]):
             _fit_all(job, estimator, results[name])
         tick()
-    return [*sorted(results.values(), key=lambda result: rank(result, *METRICS[job.task])), baseline]
+    return [*sorted(results.values(), key=lambda result: rank(result, *job.metrics)), baseline]
 
 
 def n_fits(job: Job, estimators: dict[str, Any]) -> int:
@@ -172,11 +216,20 @@ def n_fits(job: Job, estimators: dict[str, Any]) -> int:
     return len(estimators) * (1 + job.folds)
 
 
-def rank(result: Result, metric: str, second: str) -> tuple[bool, float, float, str]:
-    """Order by the first metric, of which more is better; among equals by the second, of which less is."""
-    score, other = (result.scores.get(name, np.nan) for name in (metric, second))
-    failed = bool(result.error) or bool(np.isnan(score))
-    return failed, -round(float(np.nan_to_num(score)), DIGITS), np.inf if np.isnan(other) else round(other, DIGITS), result.name
+def rank(result: Result, *metrics: str) -> tuple[bool, tuple[float, ...], str]:
+    """Order by the first metric, among equals by the next ones; each has a side that is better."""
+    failed = bool(result.error) or bool(np.isnan(result.scores.get(metrics[0], np.nan)))
+    return failed, tuple(_penalty(result.scores.get(metric, np.nan), metric) for metric in metrics), result.name
+
+
+def better(score: float, other: float, metric: str) -> bool:
+    """Tell whether a score is better than another."""
+    return _penalty(score, metric) < _penalty(other, metric)
+
+
+def _penalty(score: float, metric: str) -> float:
+    """Turn a score into a number of which less is better."""
+    return np.inf if np.isnan(score) else round(float(-score if metric in MORE_IS_BETTER else score), DIGITS)
 
 
 def count_classes(job: Job) -> int:
@@ -203,20 +256,20 @@ def _cross_validate(
 ) -> None:
     y, n_classes = _target(job.table[str(job.target)], job.task)
     inputs = job.table.without(str(job.target))
-    collected: dict[str, list[tuple[float, float]]] = {name: [] for name in [*estimators, ""]}
+    collected: dict[str, list[tuple[float, ...]]] = {name: [] for name in [*estimators, ""]}
     for train, test in _splits(job, y):
         encoder = TableEncoder(scale=True).fit(inputs.take(train))
         X_train, X_test = encoder.transform(inputs.take(train)), encoder.transform(inputs.take(test))
         for name, estimator in estimators.items():
             with _reported(results[name]):
                 if not results[name].error:
-                    fitted = clone(estimator).fit(X_train, y[train])
-                    collected[name].append(_scores(job.task, y[test], fitted, X_test, n_classes))
+                    fitted = _model(job, estimator, np.unique(y[train])).fit(X_train, y[train])
+                    collected[name].append(_scores(job, y[test], fitted, X_test, n_classes))
             tick()
-        collected[""].append(_baseline_scores(job.task, y[train], y[test], n_classes))
+        collected[""].append(_baseline_scores(job, y[train], y[test], n_classes))
     for name, result in [*results.items(), ("", baseline)]:
         if collected[name] and not result.error:
-            for metric, values in zip(METRICS[job.task], np.array(collected[name]).T, strict=True):
+            for metric, values in zip(job.metrics, np.array(collected[name]).T, strict=True):
                 known = values[~np.isnan(values)]
                 result.scores[metric] = float(known.mean()) if len(known) else np.nan
                 result.spreads[metric] = float(known.std(ddof=1)) if len(known) > 1 else np.nan
@@ -241,8 +294,15 @@ def _target(column: Column, task: Task) -> tuple[Column, int]:
     return np.array([position[value] for value in column]), len(position)
 
 
-def _scores(task: Task, y: Column, fitted: Any, X: Column, n_classes: int) -> tuple[float, float]:
-    if task == "regression":
+def _model(job: Job, estimator: Any, present: Any) -> Any:
+    """Give what is fitted: a copy of the estimator, on which a decision is put under costs; a fold may lack a class."""
+    return clone(estimator) if job.costs is None else job.costs.decide(clone(estimator), present)
+
+
+def _scores(job: Job, y: Column, fitted: Any, X: Column, n_classes: int) -> tuple[float, ...]:
+    if job.costs is not None:
+        return _decision_scores(job.costs, y, fitted.predict(X))
+    if job.task == "regression":
         return _regression_scores(y, np.asarray(fitted.predict(X)))
     accuracy = float(np.mean(fitted.predict(X) == y))
     if not hasattr(fitted, "predict_proba"):
@@ -252,8 +312,18 @@ def _scores(task: Task, y: Column, fitted: Any, X: Column, n_classes: int) -> tu
     return accuracy, _log_loss(probabilities, y)
 
 
-def _baseline_scores(task: Task, y_train: Column, y_test: Column, n_classes: int) -> tuple[float, float]:
-    if task == "regression":
+def _decision_scores(costs: Costs, y: Column, taken: Any) -> tuple[float, ...]:
+    cost = float(costs.choices[costs.taken(taken), y].mean())
+    right = accuracy_of_decided(taken, np.array(costs.classes)[y], REJECTED)
+    refused = float(np.mean(np.asarray(taken) == REJECTED))
+    return cost, *[right] * costs.names_classes, *[refused] * (costs.reject is not None)
+
+
+def _baseline_scores(job: Job, y_train: Column, y_test: Column, n_classes: int) -> tuple[float, ...]:
+    if job.costs is not None:
+        best = int((job.costs.choices @ np.bincount(y_train, minlength=n_classes)).argmin())
+        return _decision_scores(job.costs, y_test, np.full(len(y_test), [*job.costs.actions, REJECTED][best]))
+    if job.task == "regression":
         return _regression_scores(y_test, np.full(len(y_test), y_train.mean()))
     counts = np.bincount(y_train, minlength=n_classes) + 1.0  # add one: no class is impossible
     shares = np.tile(counts / counts.sum(), (len(y_test), 1))
@@ -300,7 +370,8 @@ def _fit_all(job: Job, estimator: Any, result: Result) -> None:
     if result.error:
         return
     start = perf_counter()
-    model = TableModel(estimator, job.target).fit(job.table)
+    wrapping = TableModel if job.costs is None else DecisionModel
+    model = wrapping(_model(job, estimator, slice(None)), job.target).fit(job.table)
     result.seconds = perf_counter() - start
     result.model = model
     with suppress(NotImplementedError):  # an estimator that has no certificate yet

@@ -14,24 +14,24 @@ WARM_COLUMNS = (4, 16)  # with eight clusters on either side of `FEW` of k-means
 
 
 def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
-    """List fits of every estimator to each kind of table it takes, for each kind of array has kernels of its own."""
+    """List fits of every estimator to each kind of table it takes, for each kind of array has kernels of its own.
+
+    An estimator on top of another is fitted to the plainest tables only.
+    """
     from sklearn.utils import get_tags
     from sklearn.utils.validation import has_fit_parameter
 
-    import lemmata
+    from lemmata.cli.estimators import default_estimators, is_meta
 
-    for name, cls in lemmata.all_estimators():
-        try:
-            estimator = cls()
-        except TypeError:  # needs an argument: nothing to run by default
-            continue
+    for name, estimator in default_estimators():
         fixed = {"random_state": 0, "max_iter": WARM_ITERATIONS}
         estimator.set_params(**{key: value for key, value in fixed.items() if key in estimator.get_params()})
         layouts = ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",)
         weightings = ("none", "writable", "read-only") if has_fit_parameter(estimator, "sample_weight") else ("none",)
-        kinds = product(
-            WARM_COLUMNS, ("float64", "float32"), layouts, ("writable", "read-only"), weightings, class_counts(estimator)
-        )
+        widths, accesses = WARM_COLUMNS, ("writable", "read-only")
+        if is_meta(estimator):  # the estimator below it is warmed for itself: once suffices for what lies on top
+            widths, layouts, accesses, weightings = WARM_COLUMNS[:1], ("dense",), ("writable",), ("none",)
+        kinds = product(widths, ("float64", "float32"), layouts, accesses, weightings, class_counts(estimator))
         yield from ((name, partial(tiny_fit, estimator, *kind)) for kind in kinds)
 
 

@@ -23,20 +23,23 @@ from lemmata.core.certificate import Certificate
 from lemmata.core.table import Table, as_table, distinct, is_missing, kind_of, shown
 from lemmata.core.table_encoder import describe_plan
 from lemmata.core.table_model import TableModel
+from lemmata.decision import Decide
 from lemmata.plot import (
     BoundaryDisplay,
     CertificateDisplay,
     ClusterDisplay,
+    DecisionRegionDisplay,
     PredictiveBandDisplay,
     RegressionDisplay,
     display_for,
 )
+from lemmata.report.decisions import Decisions
 from lemmata.report.style import PLOT_STYLE, STYLE
 
 Score = Mapping[str, str | float]
 
 VERDICTS = {"proof": "proved", "local": "local optimum", "evidence": "evidence"}
-NUMERIC = re.compile(r"[-−–]?[\d.,]*( ± [\d.]+)?( m?s)?$")
+NUMERIC = re.compile(r"[-−–]?[\d.,]*( ± [\d.,]+)?( m?s)?$")
 BROAD = 6.0  # inches; a plot that is wider has its legend beside it, and a row of the page for itself
 LIBRARIES = ("lemmata", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -48,6 +51,7 @@ def report(
     *,
     title: str = "lemmata report",
     scores: Sequence[Score] | None = None,
+    promise: str = "",
     notes: Sequence[str] = (),
 ) -> str:
     """Make one self-contained HTML page about fitted models; return it, and write it if a path is given.
@@ -59,7 +63,8 @@ def report(
     path : File to write.
     scores : Rows of the score table, one mapping from column to value for each model, if the scores come from elsewhere
         (cross-validation, say); default: each model's scores on `data`.
-    notes : Sentences below the score table.
+    promise : What the scores promise, set apart below their table.
+    notes : Further sentences below the score table.
 
     Examples
     --------
@@ -75,7 +80,9 @@ def report(
     if scores is None:
         scores = [{"model": name} | _scores(view) | _verdict_cell(certificates[name]) for name, view in views.items()]
         notes = [*notes, "Scores are on the rows of the report, which the models may have been fitted to."]
-    body = _section("Scores", _table(scores) + "".join(f"<p class='note'>{escape(note)}</p>" for note in notes))
+    paragraphs = [("promise", promise)] * bool(promise) + [("note", note) for note in notes]
+    text = "".join(f"<p class='{kind}'>{escape(said)}</p>" for kind, said in paragraphs)
+    body = _section("Scores", _table(scores) + text) + _costs_section(views)
     for name, view in views.items():
         body += _model_section(name, view, certificates[name], unfolded=name == next(iter(views)))
     tables = [(model, as_table(data)) for model in named.values() if isinstance(model, TableModel)]
@@ -142,6 +149,8 @@ def _scores(view: View) -> dict[str, str | float]:
         return {"R²": estimator.score(X, y), "RMSE": float(np.sqrt(np.mean((np.asarray(y) - estimator.predict(X)) ** 2)))}
     if not is_classifier(estimator):
         return {}
+    if isinstance(estimator, Decide):
+        return Decisions(estimator, X, y, view.classes).scores()
     scores = {"accuracy": estimator.score(X, y)}
     if hasattr(estimator, "predict_proba"):
         from sklearn.metrics import log_loss
@@ -173,10 +182,21 @@ def _lead(views: dict[str, View], certificates: dict[str, Certificate | None]) -
     return f"{n_rows:,} rows, {n_features:,} features" + (f"; {said}." if found else ".")
 
 
+def _costs_section(views: dict[str, View]) -> str:
+    """Show the costs that the models act on: all act on the same, or the first ones are shown."""
+    view = next((v for v in views.values() if isinstance(v.estimator, Decide) and v.y is not None), None)
+    rows = [] if view is None else Decisions(view.estimator, view.X, view.y, view.classes).cost_rows()
+    note = "<p class='note'>What an action costs in each class; a model takes the action of least expected cost.</p>"
+    return _section("Costs", _table(rows) + note) if rows else ""
+
+
 def _model_section(name: str, view: View, certificate: Certificate | None, unfolded: bool) -> str:
     badge, body = _badge("no certificate"), ""
     if certificate is not None:
         badge, body = _badge(verdict(certificate)), f"<div class='wide'>{certificate._repr_html_()}</div>"
+    if isinstance(view.estimator, Decide) and view.y is not None:
+        taken = Decisions(view.estimator, view.X, view.y, view.classes).taken_rows()
+        body += _table(taken) + "<p class='note'>How often each action was taken in the rows of this report.</p>"
     body += "<div class='plots'>" + "".join(_plots(name, view, certificate)) + "</div>"
     title = f"<summary><h2>{escape(name)} {badge}</h2></summary>"
     return f"<details{' open' if unfolded else ''}>{title}{body}</details>"
@@ -196,7 +216,11 @@ def _plots(name: str, view: View, certificate: Certificate | None) -> Iterator[s
             )
     if is_clusterer(estimator):
         yield _figure(lambda ax: ClusterDisplay.from_estimator(estimator, X, ax=ax, name=""), (6.4, 4.6), f"{name}: clusters")
-    if is_classifier(estimator) and y is not None:
+    if isinstance(estimator, Decide) and y is not None:
+        labels = {"class_names": classes, "feature_names": columns, "name": ""}
+        caption = f"{name}: the region of each action, and the rows above"
+        yield _figure(lambda ax: DecisionRegionDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (6.4, 4.6), caption)
+    elif is_classifier(estimator) and y is not None:
         from sklearn.metrics import ConfusionMatrixDisplay
 
         labels = {"class_names": classes, "feature_names": columns, "name": ""}

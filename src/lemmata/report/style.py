@@ -34,6 +34,7 @@ h2 .badge { margin-left: .4em; vertical-align: .2em; }
 .badge.evidence { color: var(--evidence); } .badge.refused { color: var(--refused); white-space: normal; }
 td .badge.refused { display: inline-block; line-height: 1.35; min-width: 12rem; }
 .note { color: var(--soft); font-size: .9rem; margin: .6rem 0 0; max-width: 46rem; }
+.promise { margin: 1.1rem 0 0; padding: .1rem 0 .1rem 1rem; border-left: 3px solid var(--local); max-width: 46rem; }
 .plots { display: flex; flex-wrap: wrap; gap: 1.5rem 2rem; align-items: flex-start; margin-top: 1.5rem; }
 figure { margin: 0; flex: 1 1 22rem; max-width: 29rem; }
 figure.broad { flex-basis: 100%; max-width: 40rem; }
