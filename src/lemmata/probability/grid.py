@@ -1,6 +1,6 @@
 """Bayes' rule by addition: on finitely many hypotheses, or on a grid of parameters.
 
-p(θ | x) ∝ p(x | θ) p(θ), divided by its sum, the evidence p(x) = Σ p(x | θ) p(θ), a number that is not 1. Logarithms throughout,
+p(θ | x) ∝ p(x | θ) p(θ), divided by its sum, the evidence p(x) = Σ p(x | θ) p(θ), which is not 1. In logarithms throughout,
 as a likelihood of many observations is smaller than any float. On a grid the mass of a point is the density times the width of
 its cell.
 """
