@@ -75,12 +75,15 @@ MAKERS = {
 }
 
 
+INNER = ("theory.bounds",)  # packages inside packages that are public
+
+
 def write_api_pages():
     """Write a page for each public package, with its names as `__all__` lists them, one for makers, and an overview."""
     packages = [m.name for m in iter_modules(lemmata.__path__) if m.ispkg and m.name not in ("core", "cli")]
     top = [name for name in lemmata.__all__ if name not in packages]
     listed = {"lemmata": ("What is needed everywhere.", {"lemmata": top})}
-    for name in packages:
+    for name in (*packages, *INNER):
         package = importlib.import_module(f"lemmata.{name}")
         listed[package.__name__] = plain_text([package.__doc__.split("\n")[0]])[0], {package.__name__: package.__all__}
     listed["lemmata.core"] = "For those who write estimators; users need none of these.", MAKERS
