@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Tests that call kernels of the other families on small data.
-KERNELS := $(addprefix tests/,optimize/test_rules.py $(addprefix linear_model/test_,logistic_loss.py margin_losses.py))
+KERNELS := $(addprefix tests/,decision/test_risk.py optimize/test_rules.py $(addprefix linear_model/test_,logistic_loss.py margin_losses.py))
 
 .PHONY: demo test lint types contracts pytest pages nojit bench docs clean
 

@@ -112,10 +112,17 @@ def planes(rng) -> Iterator[Outcome]:
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     from lemmata.theory import guarantee
+    from lemmata.theory.bounds import langford_bound
+    from lemmata.theory.guarantees.linear import cosines
 
     X, y = gaussians(rng, 300, 3, 1.0)
     model = LinearDiscriminantAnalysis().fit(X, y)
-    yield from promised(guarantee(model, X, y, DELTA), plane_risk(model, 1.0))
+    plane = np.append(model.coef_[0], model.intercept_)
+    plane /= np.linalg.norm(plane)
+    length = langford_bound(cosines(X, y, plane), DELTA)[1]
+    rows, labels = known_rows(3, 1.0)
+    random = float(ndtr(-length * cosines(rows, labels, plane)).mean())
+    yield from promised(guarantee(model, X, y, DELTA), plane_risk(model, 1.0), **{"PAC-Bayes, random planes": random})
 
 
 def scaled(rng) -> Iterator[Outcome]:
@@ -198,6 +205,20 @@ def machine(kernel, rng) -> Iterator[Outcome]:
     if kernel == "rbf":
         errors = int((model.predict(X) != y).sum())
         yield Outcome("misused: training errors as a test", _counted(errors, 200), truth, misused=True)
+
+
+def stable(rng) -> Iterator[Outcome]:
+    """A support vector machine without an intercept fitted to 4,000 rows of length one, its C falling with the rows."""
+    from sklearn.svm import LinearSVC
+
+    from lemmata.theory import guarantee
+
+    X, y = gaussians(rng, 4000, 2, 2.0)
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    model = LinearSVC(loss="hinge", C=1 / (2 * len(y)), fit_intercept=False, max_iter=10_000, random_state=0).fit(X, y)
+    rows, labels = known_rows(2, 2.0)
+    truth = float((model.predict(rows / np.linalg.norm(rows, axis=1)[:, None]) != labels).mean())
+    yield from promised(guarantee(model, X, y, DELTA, radius=1.0, refit=False), truth)
 
 
 def mistakes(rng) -> Iterator[Outcome]:
@@ -293,6 +314,7 @@ WORLDS: dict[str, Callable] = {
     "forest of 12 trees, n = 300": forest,
     "linear SVM, n = 200": partial(machine, "linear"),
     "RBF SVM, n = 200": partial(machine, "rbf"),
+    "stable SVM, n = 4,000": stable,
     "perceptron, n = 300": mistakes,
     "5 nearest neighbours, n = 2,000": neighbors,
     "parity rule": parity,

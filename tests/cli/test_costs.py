@@ -73,6 +73,7 @@ def test_actions_that_number_the_rows_are_still_actions(tmp_path):
         ("action,good,bad\n,0,5\n", None, "has a row without a name; its first column names the action."),
         ("action,good,bad\na,0\n", None, "action 'a': the header has 3 cells, and this row has 2."),
         ("action,good,bad\n", None, "a row for each action below it."),
+        ("action,good,bad\na,0,5\n", None, "the costs of strange.csv have one action, 'a': there is nothing to decide"),
         ("", None, "should have a header"),
         ("action,good,bad\na,0,5\n", -1.0, "the cost of a refusal is -1; it must be a number of at least 0."),
         ("action,good,bad\na,0,5\n", np.nan, "the cost of a refusal is nan"),

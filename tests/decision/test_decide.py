@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -280,10 +281,37 @@ def test_the_label_of_a_refusal():
     assert refused([0, 1], reject_label="ask") == ("ask", "O")
     assert refused(["no", "yes"], reject_label="ask a doctor") == ("ask a doctor", "U")
     with pytest.raises(ValueError, match="The label -1 of a refused row is an action"):
-        Decide(reject_cost=0.3).fit(X, np.array([-1, 1])[y]).predict(X)
+        Decide(reject_cost=0.3).fit(X, np.array([-1, 1])[y])
     free, dear = Decide(reject_cost=0.0).fit(X, y), Decide(reject_cost=0.6).fit(X, y)
     assert free.rejected(X).all()
     assert not dear.rejected(X).any()
+
+
+def frames(costs, classes, actions):
+    """Give the same costs as frames whose columns, and rows if the library names them, stand in another order."""
+    order, rows = np.arange(len(classes))[::-1], np.roll(np.arange(len(actions)), 1)
+    yield pd.DataFrame(costs, index=actions, columns=classes).iloc[rows, order]
+    yield pl.DataFrame({str(classes[k]): costs[:, k] for k in order})
+    yield pd.DataFrame(costs)  # without names, as an array
+
+
+@pytest.mark.parametrize("labels", [["red", "rose", "white"], [1, 2, 3]])
+def test_the_names_of_a_frame_of_costs_are_believed_not_their_order(labels):
+    X, y = drawn(3, labels=labels)
+    costs, actions = np.array([[0.0, 5, 2], [1, 0, 8], [3, 1, 0], [1, 1, 1]]), ["a", "b", "c", "d"]
+    right = Decide(costs=costs, actions=actions).fit(X, y)
+    for frame in frames(costs, labels, actions):
+        model = Decide(costs=frame, actions=actions).fit(X, y)
+        np.testing.assert_array_equal(model.costs_, costs)
+        np.testing.assert_array_equal(model.predict(X), right.predict(X))
+        np.testing.assert_array_equal(Decide(costs=costs * 0, actions=actions).fit(X, y).risk(X, frame), right.risk(X))
+        assert model.certify(X, y).holds
+
+
+def test_negative_weights_are_refused():
+    X, y = drawn(3)
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        Decide(GaussianNB()).fit(X, y, sample_weight=np.where(np.arange(len(y)) == 5, -1.0, 1.0))
 
 
 def test_float32_stays_float32():
@@ -368,6 +396,10 @@ X, Y = drawn(12)
         (Decide(reject_cost=-0.1), "reject_cost must be a number of at least 0"),
         (Decide(reject_cost=np.nan), "reject_cost must be a number of at least 0"),
         (Decide(reject_cost="cheap"), "reject_cost must be a number of at least 0"),
+        (Decide(reject_cost=0.2, reject_label=1), "The label 1 of a refused row is an action"),
+        (Decide(reject_cost=0.2, reject_label=np.nan), "NaN as reject_label equals nothing"),
+        (Decide(costs=pd.DataFrame(np.ones((3, 3)), columns=["0", "1", "3"])), r"columns of costs are \['0', '1', '3'\]"),
+        (Decide(costs=pd.DataFrame(np.ones((3, 3)), index=["a", "b", "c"])), r"rows of costs are .* and the actions are"),
     ],
 )
 def test_wrong_parameters_are_refused_before_any_fit(model, message, monkeypatch):

@@ -198,6 +198,7 @@ def test_a_density_known_up_to_a_factor():
         (lambda: estimate(Normal(0, 1), "cubic"), "'squared', 'absolute', 'zero-one' or a function"),
         (lambda: estimate([0.1, 0.2, 0.3], "zero-one"), "All samples differ"),
         (lambda: estimate(np.empty(0)), "a distribution, a tuple"),
+        (lambda: estimate(Mixture([0.5, 0.5], [Normal(0, 1), Normal(5, 1)]), "zero-one"), "mode of a Mixture is not known"),
         (lambda: estimate(([1.0, 2.0], [0.5, -0.5])), "must not be negative"),
         (lambda: estimate(([1.0, 2.0], [0.0, 0.0])), "finite positive sum"),
         (lambda: estimate(([1.0, 2.0], [1.0])), r"\(2,\) and \(1,\)"),

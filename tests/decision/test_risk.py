@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import cross_val_score
@@ -111,6 +112,15 @@ def test_a_metric_for_any_classifier():
         decision_cost(["snow"], ["dry"], costs, classes=["dry", "rain"])
 
 
+@pytest.mark.parametrize("names", [["rain", "dry"], ["dry", "rain"]])
+def test_the_names_of_a_frame_decide_which_cost_is_which(names):
+    costs = pd.DataFrame({"dry": [1, 0], "rain": [0, 5]}, index=["take", "leave"])[names]
+    given = {"classes": ["dry", "rain"], "actions": ["leave", "take"]}
+    assert decision_cost(["rain", "dry", "dry"], ["leave", "take", "leave"], costs, **given) == 2.0
+    with pytest.raises(ValueError, match=r"columns of costs are \['dry', 'snow'\], and the classes are \['dry', 'rain'\]"):
+        decision_cost(["rain"], ["take"], costs[["dry", "rain"]].rename(columns={"rain": "snow"}), **given)
+
+
 def test_unsorted_labels_are_found():
     costs = [[1, 2], [3, 4], [5, 6]]
     taken = decision_cost(["b", "a"], ["z", "x"], costs, classes=["b", "a"], actions=["z", "x", "y"])
@@ -133,6 +143,11 @@ def test_unsorted_labels_are_found():
         (lambda: bayes_action([0.5, 0.5], actions=["one"]), "2 actions in costs"),
         (lambda: decision_cost([1, 0], [1]), "one class and one action for each row"),
         (lambda: decision_cost([1, 0], [1, 2], actions=[1, 2, 3]), "costs"),
+        (lambda: decision_cost([0, 0], [1, 1], UMBRELLA), r"the labels of y, \[0\]; if it lacks some, give classes="),
+        (lambda: decision_cost(["a", "b"], ["a", "c"]), r"c, which is not an action: \['a', 'b'\]"),
+        (lambda: decision_cost([0, 1], [1, 1], sample_weight=[0, 0]), "none negative and one positive"),
+        (lambda: decision_cost([0, 1], [1, 1], sample_weight=[-1, 2]), "none negative and one positive"),
+        (lambda: decision_cost([0, 1], [1, 1], sample_weight=[1]), "sample_weight must be 2 finite numbers"),
     ],
 )
 def test_nonsense_is_refused(call, message):

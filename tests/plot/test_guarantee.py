@@ -99,6 +99,17 @@ def test_many_long_names_do_not_overlap():
     assert not title.get_window_extent().overlaps(display.ax_.get_legend().get_window_extent())
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e5, 1e9])
+def test_large_numbers_do_not_run_into_the_remarks(scale):
+    display = GuaranteeDisplay(made(0.165 * scale, 0.3 * scale, trivial=0.1 * scale, limit=scale)).plot()
+    display.figure_.canvas.draw()
+    texts = [text for text in display.ax_.texts if text.get_text()]
+    boxes = [text.get_window_extent() for text in texts]
+    assert [text.get_text() for text in texts].count("no better than a constant") == 2
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    plt.close(display.figure_)
+
+
 def test_another_quantity_is_counted_and_not_drawn():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))

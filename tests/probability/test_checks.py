@@ -46,6 +46,7 @@ RIGHT = [
     Dirichlet([1e6, 2e6, 3e6]),
     Dirichlet([1, 2, 3, 4, 5]),
     Mixture([0.3, 0.7], [Normal(0, 1), Normal(5, 0.01)]),
+    Mixture([0.5, 0.5], [Normal(0, 1e-3), Normal(1e3, 1)]),
     Mixture([0.5, 0.5], [Normal(0, 1), Exponential(1)]),
     Mixture([0.5, 0.5], [Dirichlet([2, 3, 4]), Dirichlet([9, 1, 2])]),
     Mixture([0.5, 0.5], [Binomial(5, 0.3), Bernoulli(0.2)]),

@@ -129,6 +129,7 @@ def test_curvature_decides_where_there_is_a_hessian():
 def test_wrong_input_is_refused():
     for call, message in [
         (lambda: convexity_test(abs, (1.0, 0.0)), "low < high"),
+        (lambda: convexity_test(abs, [(0.0, 1.0)]), r"domain must be a box \(low, high\)"),
         (lambda: convexity_test(abs, (0.0, np.inf)), "finite"),
         (lambda: convexity_test(abs, (0.0, 1.0), n_trials=0), "n_trials"),
         (lambda: convexity_test(lambda x: np.nan, (0.0, 1.0)), "nan"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats as st
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import betainc, expit
 
 from lemmata.probability.distributions import (
     Bernoulli,
@@ -294,8 +294,23 @@ def test_arrays_inside_cannot_be_changed():
         (lambda: Normal(0, 1).icdf(np.nan), "between 0 and 1"),
         (lambda: Normal(0, 1).sample(2.5), "whole number of draws"),
         (lambda: Gamma(2, 1).sample(-1), "whole number of draws"),
+        (lambda: Normal(0, 1).sample((2, 3)), "whole number of draws"),
+        (lambda: Normal(0, 1).sample(np.nan), "whole number of draws"),
+        (lambda: Normal("a", 1), "loc must be numbers; got 'a'"),
+        (lambda: Categorical(["a", "b"]), r"p must be numbers; got \['a', 'b'\]"),
+        (lambda: Normal.fit(["a"]), r"The data must be numbers; got \['a'\]"),
     ],
 )
 def test_refuses_bad_parameters_with_a_sentence(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 7.0), (1.0138, 0.1745), (6.5, 109.0), (3.93, 6.9e4)])
+def test_quantiles_of_the_beta_distribution_far_out(a, b):
+    u = np.concatenate([[0.0], 10.0 ** -np.arange(320.0, 0.0, -1.0)])
+    x = Beta(a, b).icdf(u)
+    assert x[0] == 0
+    assert (np.diff(x) > 0).all()
+    keep = u > 1e-290  # below, the distribution function itself leaves the numbers
+    np.testing.assert_allclose(betainc(a, b, x[keep]), u[keep], rtol=1e-9)

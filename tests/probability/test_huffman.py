@@ -112,8 +112,10 @@ def test_text_there_and_back():
     assert "".join(code.decode(bits)) == text
     assert code.decode(bits, n=len(text)) == list(text)
     assert len(bits) == pytest.approx(code.expected_length * len(text), rel=1e-12)
-    with pytest.raises(ValueError, match="within a code word"):
+    with pytest.raises(ValueError, match="end within a code word, after 36 whole ones"):
         code.decode(bits[:-1])
+    with pytest.raises(ValueError, match="array of numbers"):
+        huffman_code({"a": 0.5, "b": 0.5})
     with pytest.raises(ValueError, match="37 symbols where 3"):
         code.decode(bits, n=3)
     with pytest.raises(ValueError, match="0 and 1"):

@@ -475,6 +475,7 @@ def test_wrong_input_is_refused():
         (lambda: entropy([0.5, 0.6]), "sum to 1"),
         (lambda: entropy(TABLE), "along axis -1"),
         (lambda: entropy([0.5, 0.5], base=1), "base"),
+        (lambda: entropy([0.5, 0.5], base="2"), "base of the logarithm must be a number greater than 1; got '2'"),
         (lambda: kl_divergence(P, [0.5, 0.5]), "same values"),
         (lambda: kl_divergence(Normal(0, 1), P), "both probabilities"),
         (lambda: kl_divergence(Normal(0, 1), Exponential(1.0)), "not for Exponential"),

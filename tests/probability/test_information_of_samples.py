@@ -172,6 +172,7 @@ def test_wrong_input_is_refused():
     for call, message in [
         (lambda: entropy_of_labels([]), "at least one entry"),
         (lambda: entropy_of_labels([[1, 2]]), "vector"),
+        (lambda: mutual_information_of_points(x, x[:2]), "as many rows; got 10 and 2"),
         (lambda: mutual_information_of_labels([1, 2], [1]), "as many labels"),
         (lambda: differential_entropy_of_points(x, k=10), "k must be"),
         (lambda: differential_entropy_of_points(x, k=0), "k must be"),

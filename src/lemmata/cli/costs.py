@@ -149,6 +149,8 @@ def _number(path: Path, action: str, name: str, cell: str) -> float:
 
 
 def _with_refusal(costs: Costs, reject: float | None) -> Costs:
+    if reject is None and len(costs.actions) == 1:
+        raise ValueError(f"{costs.source} have one action, {costs.actions[0]!r}: there is nothing to decide; add another.")
     if reject is None:
         return costs
     if not 0 <= reject < inf:

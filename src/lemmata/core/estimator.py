@@ -6,6 +6,7 @@ block as they are read. Either way a model sees `Blocks`.
 
 import hashlib
 import json
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -43,11 +44,14 @@ class Estimator(BaseEstimator):
         display = import_module("lemmata.plot").display_for(self, X is not None)
         return display.from_estimator(self, X, y, ax=ax)
 
-    def save(self, path: str | Path) -> None:
-        """Write the model to a file that `lemmata.load` reads; the write is atomic and the file holds no code."""
+    def save(self, path: str | Path, *, trusted: Collection[str] = ()) -> None:
+        """Write the model to a file that `lemmata.load` reads; the write is atomic and the file holds no code.
+
+        A model that holds one of another library names its types in `trusted`, here and in `lemmata.load`.
+        """
         from lemmata.core.persistence import save
 
-        save(self, path)
+        save(self, path, trusted=trusted)
 
     def _blocks(
         self,

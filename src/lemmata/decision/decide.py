@@ -23,7 +23,7 @@ from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
 from lemmata.core.data import is_stored
 from lemmata.core.estimator import Classifier, Estimator
 from lemmata.decision.priors import checked_priors, corrected
-from lemmata.decision.risk import best_actions, checked_costs, decision_cost, risks, zero_one
+from lemmata.decision.risk import best_actions, checked_costs, decision_cost, in_order, risks, zero_one
 from lemmata.linear_model.logistic import LogisticRegression
 
 
@@ -48,8 +48,9 @@ class Decide(Classifier):
     Parameters
     ----------
     estimator : Classifier, ours or any with scikit-learn's interface; default `LogisticRegression()`.
-    costs : (actions, classes), the cost of each action in each class, classes in sorted order; default zero-one. Or a function
-        of the rows X that returns (rows, actions, classes), a matrix for each row.
+    costs : (actions, classes), the cost of each action in each class, classes in sorted order; default zero-one. A frame whose
+        columns (and rows) are named for the classes (and actions) may have any order. Or a function of the rows X that returns
+        (rows, actions, classes), a matrix for each row.
     reject_cost : Cost of refusing to decide, or a function of the rows X that returns one for each; default: never refuse.
     priors : Class shares where the model is used, if they differ from those it was trained on.
     actions : Labels of the actions; default the classes, if there are as many actions.
@@ -128,7 +129,7 @@ class Decide(Classifier):
         """
         model = self._estimator()
         self._require_probabilities(model)
-        self._check_parameters(_number_of_classes(X, y, sample_weight))
+        self._check_parameters(_visible_classes(X, y, sample_weight))
         self.estimator_ = clone(model).fit(X, y, **self._routed(model, sample_weight, fit_params))
         self._adopt((X, y, sample_weight))
         return self
@@ -171,15 +172,17 @@ class Decide(Classifier):
         tags.classifier_tags = inner.classifier_tags or tags.classifier_tags
         return tags
 
-    def _check_parameters(self, n_classes):
-        """Refuse wrong parameters as early as the number of classes (None: not known yet) allows."""
+    def _check_parameters(self, classes):
+        """Refuse wrong parameters as early as the classes (None: not known yet) allow."""
         reject = self.reject_cost
         if reject is not None and not callable(reject) and not (isinstance(reject, Real) and 0 <= reject < np.inf):
             raise ValueError(f"reject_cost must be a number of at least 0, or a function of the rows; got {reject!r}.")
         if self.actions is not None and len(set(self.actions)) < len(self.actions):
             raise ValueError(f"actions must have different labels; got {list(self.actions)}.")
-        if n_classes is None:
+        if classes is None:
             return
+        n_classes, actions = len(classes), classes if self.actions is None else np.asarray(self.actions)
+        self._labels(actions)
         for name in ("priors", "training_priors"):
             if getattr(self, name) is not None:
                 checked_priors(getattr(self, name), n_classes, name)
@@ -190,6 +193,7 @@ class Decide(Classifier):
                 raise ValueError("costs of each row depend on the rows: give a function of X, or pass costs= to predict.")
             if self.actions is None and shape[0] != n_classes:
                 raise ValueError(f"costs have {shape[0]} actions for {n_classes} classes: name them with actions=.")
+            in_order(self.costs, actions, classes)
         elif self.costs is None and self.actions is not None and len(self.actions) != n_classes:
             raise ValueError("Without costs the actions are the classes: give costs, or leave out actions.")
 
@@ -201,7 +205,7 @@ class Decide(Classifier):
                 setattr(self, name, getattr(self.estimator_, name))
             elif hasattr(self, name):
                 delattr(self, name)
-        self._check_parameters(len(self.classes_))
+        self._check_parameters(self.classes_)
         self.actions_, self.costs_ = self._expected_actions(), self._expected_costs()
         self.training_priors_ = self._expected_training_priors(data)
         self.priors_ = self._expected_priors(self.training_priors_)
@@ -212,7 +216,9 @@ class Decide(Classifier):
     def _expected_costs(self):
         if callable(self.costs):
             return None
-        return zero_one(len(self.classes_)) if self.costs is None else np.array(self.costs, dtype=float)
+        if self.costs is None:
+            return zero_one(len(self.classes_))
+        return np.array(in_order(self.costs, self._expected_actions(), self.classes_), dtype=float)
 
     def _expected_training_priors(self, data):
         if self.training_priors is not None:
@@ -234,7 +240,11 @@ class Decide(Classifier):
             totals = self._labeled(X, y, sample_weight, reset=False).reduce(share_block, k)
         else:
             labels = column_or_1d(y)
-            weight = None if sample_weight is None else _check_sample_weight(sample_weight, labels[:, None])
+            weight = (
+                None
+                if sample_weight is None
+                else _check_sample_weight(sample_weight, labels[:, None], ensure_non_negative=True)
+            )
             self._known(np.unique(labels if weight is None else labels[weight > 0]))
             numbers = np.minimum(np.searchsorted(self.classes_, labels), k - 1)
             totals = share_block(None, numbers, weight, k)
@@ -255,7 +265,7 @@ class Decide(Classifier):
         costs : (rows, actions, classes) or (actions, classes), in place of those of the constructor.
         """
         posterior = self._posterior(X)
-        labels = self._labels()
+        labels = self._labels(self.actions_)
         return best_actions(posterior, self._weighted_costs(X, costs, len(posterior)), labels)
 
     def rejected(self, X, costs=None):
@@ -279,7 +289,7 @@ class Decide(Classifier):
             classes=self.classes_,
             actions=self.actions_,
             reject_cost=reject(X) if callable(reject) else reject,
-            reject_label=None if reject is None else self._labels()[-1],
+            reject_label=None if reject is None else self._labels(self.actions_)[-1],
             sample_weight=sample_weight,
         )
 
@@ -320,7 +330,7 @@ class Decide(Classifier):
             expected_cost += posterior[:, k, None] * every[..., k]
         taken = self.predict(X)
         paid = np.full(len(taken), np.inf)  # what is no action costs too much
-        for a, label in enumerate(self._labels()):
+        for a, label in enumerate(self._labels(self.actions_)):
             paid[taken == label] = expected_cost[taken == label, a]
         regret = paid - expected_cost.min(axis=1)
         largest = max(float(np.abs(every).max()), np.finfo(float).tiny)
@@ -357,7 +367,8 @@ class Decide(Classifier):
             if self.costs_ is not None:
                 return self.costs_
             costs = _of_rows(self.costs, X, "costs")
-        return checked_costs(costs, len(self.classes_), len(self.actions_), n_rows)
+        table = checked_costs(costs, len(self.classes_), len(self.actions_), n_rows)
+        return table if table.ndim == 3 else np.asarray(in_order(costs, self.actions_, self.classes_), dtype=float)
 
     def _all_costs(self, X, costs, n_rows):
         """Give the costs of the actions, with those of a refusal as the last action if there is one."""
@@ -380,18 +391,20 @@ class Decide(Classifier):
         ratio = self._ratio()
         return table if ratio is None else table * ratio
 
-    def _labels(self):
+    def _labels(self, actions):
         """Give the labels of the actions, with that of a refusal last if there is one."""
         if self.reject_cost is None:
-            return self.actions_
+            return actions
         label = self.reject_label
         if label is None:
-            label = -1 if self.actions_.dtype.kind in "iuf" else "rejected"
-        if label in self.actions_.tolist():
+            label = -1 if actions.dtype.kind in "iuf" else "rejected"
+        if label in actions.tolist():
             raise ValueError(f"The label {label!r} of a refused row is an action: choose another reject_label.")
-        mixed = isinstance(label, str) != (self.actions_.dtype.kind in "US")
-        dtype = object if mixed or self.actions_.dtype.kind == "b" else None
-        return np.array([*self.actions_.tolist(), label], dtype=dtype)
+        if label != label:
+            raise ValueError("NaN as reject_label equals nothing, not even itself: choose a label that can be found again.")
+        mixed = isinstance(label, str) != (actions.dtype.kind in "US")
+        dtype = object if mixed or actions.dtype.kind == "b" else None
+        return np.array([*actions.tolist(), label], dtype=dtype)
 
 
 def _of_rows(function, X, name):
@@ -400,8 +413,8 @@ def _of_rows(function, X, name):
     return function(X)
 
 
-def _number_of_classes(X, y, sample_weight):
-    """Count the classes of a target in memory, where that needs no more than a look; else None."""
+def _visible_classes(X, y, sample_weight):
+    """Give the classes of a target in memory, where that needs no more than a look; else None."""
     if y is None or is_stored(X):
         return None
     labels = np.asarray(y)
@@ -409,5 +422,5 @@ def _number_of_classes(X, y, sample_weight):
         return None
     if sample_weight is not None and not np.all(np.asarray(sample_weight) > 0):
         return None  # whether a class without weight is a class is for the classifier to say
-    found = len(np.unique(labels))
-    return found if found > 1 else None
+    found = np.unique(labels)
+    return found if len(found) > 1 else None

@@ -239,6 +239,8 @@ def _mode(world, posterior, samples):
             raise ValueError("All samples differ, and have no mode: give the posterior as a distribution or on a grid.")
         best = int(np.argmax(totals))
         return PointEstimate(_plain(values[best]), float(1 - totals[best]), "zero-one", world)
+    if not hasattr(posterior, "mode"):
+        raise ValueError(f"The mode of a {type(posterior).__name__} is not known: put its density on a GridPosterior.")
     value = _plain(posterior.mode)
     hit = float(posterior.pdf(value)) if posterior.discrete else 0.0  # of a continuous value no guess is exactly right
     return PointEstimate(value, 1 - hit, "zero-one", world, posterior.logpdf)

@@ -114,6 +114,35 @@ def checked_costs(costs, n_classes, n_actions=None, n_rows=None):
     return array
 
 
+def in_order(costs, actions, classes):
+    """Put the named columns and rows of a frame in the order of classes and actions; leave what has no names as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> in_order(pd.DataFrame({"rain": [0, 5], "dry": [1, 0]}, index=["take", "leave"]), ["leave", "take"], ["dry", "rain"])
+    array([[0, 5],
+           [1, 0]])
+    """
+    if not hasattr(costs, "columns"):
+        return costs
+    array = np.asarray(costs)
+    rows = _places(getattr(costs, "index", range(len(array))), actions, "rows", "actions")
+    return array[np.ix_(rows, _places(costs.columns, classes, "columns", "classes"))]
+
+
+def _places(found, wanted, what, meaning):
+    """Find the place of each wanted name; names that only count from zero are none."""
+    found, wanted = [str(name) for name in found], [str(name) for name in wanted]
+    if found == [str(i) for i in range(len(wanted))]:
+        return list(range(len(wanted)))
+    if sorted(found) != sorted(wanted):
+        raise ValueError(
+            f"The {what} of costs are {found}, and the {meaning} are {wanted}; to take them as they stand, give an array."
+        )
+    return [found.index(name) for name in wanted]
+
+
 def checked_posterior(posterior):
     """Return probabilities as an array (n, k), and whether they came as a single row; or say what is wrong with them."""
     array = np.asarray(posterior)
@@ -236,10 +265,20 @@ def decision_cost(y, taken, costs=None, *, classes=None, actions=None, reject_co
     y, taken = np.asarray(y), np.asarray(taken)
     if y.ndim != 1 or y.shape != taken.shape or len(y) == 0:
         raise ValueError(f"There must be one class and one action for each row, got {y.shape} and {taken.shape}.")
-    classes = np.unique(y) if classes is None else np.asarray(classes)
+    known = classes is not None
+    classes = np.asarray(classes) if known else np.unique(y)
     actions = classes if actions is None else np.asarray(actions)
     square = costs is None and len(actions) == len(classes)
-    costs = checked_costs(zero_one(len(classes)) if square else costs, len(classes), len(actions), len(y))
+    costs = zero_one(len(classes)) if square else costs
+    try:
+        table = checked_costs(costs, len(classes), len(actions), len(y))
+    except ValueError as error:
+        if known:
+            raise
+        raise ValueError(
+            f"{error} The classes are the labels of y, {classes.tolist()}; if it lacks some, give classes=."
+        ) from None
+    costs = table if table.ndim == 3 else np.asarray(in_order(costs, actions, classes), dtype=float)
     column = _positions(y, classes, "y holds the label", "a class")
     refused = np.zeros(len(y), dtype=bool)
     if reject_cost is not None:
@@ -250,6 +289,10 @@ def decision_cost(y, taken, costs=None, *, classes=None, actions=None, reject_co
     each = costs[row, column] if costs.ndim == 2 else costs[np.arange(len(y)), row, column]
     if reject_cost is not None:
         each = np.where(refused, reject_cost, each)
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight, dtype=float)
+        if sample_weight.shape != y.shape or not (sample_weight >= 0).all() or not 0 < sample_weight.sum() < np.inf:
+            raise ValueError(f"sample_weight must be {len(y)} finite numbers, none negative and one positive.")
     return float(np.average(each, weights=sample_weight))
 
 
@@ -259,5 +302,5 @@ def _positions(labels, known, what, kind):
     place = order[np.minimum(np.searchsorted(known, labels, sorter=order), len(known) - 1)]
     strange = known[place] != labels
     if strange.any():
-        raise ValueError(f"{what} {labels[strange][0]!s}, which is not {kind}: {list(known)}.")
+        raise ValueError(f"{what} {labels[strange][0]!s}, which is not {kind}: {known.tolist()}.")
     return place

@@ -87,7 +87,8 @@ class GuaranteeDisplay:
         remarks = [fill(_remark(bound), REMARK_WIDTH) for bound in self.bounds]
         lines = sum(1 + max(n.count("\n"), r.count("\n")) for n, r in zip(names, remarks, strict=True))
         ax = axes(ax, (8.0, 1.9 + LINE_HEIGHT * (lines + len(names))))
-        limit = self._limit()
+        limit, texts = self._limit(), [_number(bound.value) for bound in self.bounds]
+        beyond = 18 + 6 * max(map(len, texts))  # points: 6 are enough for a digit, and 8 stand before the first
         for row, bound in enumerate(self.bounds):
             value = min(bound.value, limit)
             if bound.vacuous:
@@ -101,10 +102,9 @@ class GuaranteeDisplay:
                 ax.plot(
                     [bound.trivial] * 2, ends, color=ink(), lw=1.2, ls=(0, (4, 3)), label=_once(ax, "best constant prediction")
                 )
-            text = f"{bound.value:#.3g}" if bound.value < 100 else f"{bound.value:.4g}"
             beside = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "va": "center"}
-            ax.annotate(text, (1, row), (8, 0), fontsize="small", **beside)
-            ax.annotate(remarks[row], (1, row), (48, 0), fontsize="x-small", **beside)  # points: beyond four digits
+            ax.annotate(texts[row], (1, row), (8, 0), fontsize="small", **beside)
+            ax.annotate(remarks[row], (1, row), (beyond, 0), fontsize="x-small", **beside)
         self._star(ax)
         ax.set(xlim=(0, limit), ylim=(len(self.bounds) - 0.4, -0.6), xlabel=self._xlabel())
         ax.set_yticks(range(len(names)), names, fontsize="small")
@@ -132,7 +132,7 @@ class GuaranteeDisplay:
         if best.vacuous:
             told = "Nothing can be promised"
         else:
-            told = f"Promised: risk ≤ {best.value:.3g}, with probability ≥ {1 - self.guarantee.delta:.4g}"
+            told = f"Promised: risk ≤ {_number(best.value)}, with probability ≥ {1 - self.guarantee.delta:.4g}"
         return "\n".join([*([fill(subject, 70)] if subject else []), told])
 
     def _xlabel(self) -> str:
@@ -147,6 +147,17 @@ def _remark(bound: Any) -> str:
     """Give what is to be known about a bound, without what the picture says already."""
     parts = [part for part in bound.remark.split(", ") if part not in ("vacuous", bound.risk)]
     return ", ".join(parts)
+
+
+def _number(value: float) -> str:
+    """Write a number with three or four digits, and a large one with its thousands apart.
+
+    >>> [_number(x) for x in (0.0622, 787.04, 16530.2, 3.1e8)]
+    ['0.0622', '787', '16,530', '3.1e+08']
+    """
+    if value < 100:
+        return f"{value:#.3g}"
+    return f"{value:,.0f}" if value < 1e7 else f"{value:.3g}"
 
 
 def _once(ax: Any, label: str) -> str | None:

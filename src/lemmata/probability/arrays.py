@@ -18,7 +18,10 @@ def check_probabilities(p, axis=None):
     p = np.asarray(p)
     # sums of float32 probabilities miss 1 by more than those of float64
     slack = float(np.sqrt(np.finfo(p.dtype).eps if p.dtype.kind == "f" else np.finfo(float).eps))
-    p = p.astype(float)
+    try:
+        p = p.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"Probabilities must be an array of numbers; got {p.tolist()!r}.") from None
     if p.size == 0 or p.ndim == 0:
         raise ValueError(f"Probabilities must be an array with at least one entry, and this has the shape {p.shape}.")
     if not (p >= 0).all():

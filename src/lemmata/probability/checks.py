@@ -102,7 +102,8 @@ def _sums(law):
 def _integrals(law):
     """Integrate on the line: in (x − μ)/σ, or in log(x − low) where the support has a lower end, which may be a pole."""
     (low, high), mean, sd = law.support, law.mean, np.sqrt(law.var)
-    cuts = np.unique(law.icdf(LEVELS))
+    parts = getattr(law, "components", ())  # of a mixture: a narrow part hides between the quantiles of the whole
+    cuts = np.unique([each.icdf(LEVELS) for each in (law, *parts)])
     cuts = cuts[(cuts > low) & (cuts < high)]
     if np.isfinite(low):
         ends = np.concatenate([[-744.0], np.log(cuts - low), [np.log(high - low)]])

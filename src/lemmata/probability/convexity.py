@@ -103,6 +103,8 @@ def convexity_test(f, domain, n_trials=1000, random_state=None):
     if n_trials < 1:
         raise ValueError(f"n_trials must be at least 1; got {n_trials}.")
     rng = generator(random_state)
+    if not callable(domain) and len(domain) != 2:
+        raise ValueError(f"domain must be a box (low, high), or a function that draws points; got {domain!r}.")
     sample = domain if callable(domain) else _box(*domain)
     starts, ends = np.asarray(sample(n_trials, rng)), np.asarray(sample(n_trials, rng))
     shares = 10.0 ** (-SHORTEST * rng.random(n_trials) * (np.arange(n_trials) % 2))

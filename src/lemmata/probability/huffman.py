@@ -159,8 +159,10 @@ class HuffmanCode:
             if (length, code) in self._symbols:
                 symbols.append(self._symbols[length, code])
                 length, code = 0, 0
-        if length or n not in (None, len(symbols)):
-            raise ValueError(f"The bits end within a code word, or hold {len(symbols)} symbols where {n} were expected.")
+        if length:
+            raise ValueError(f"The bits end within a code word, after {len(symbols)} whole ones.")
+        if n not in (None, len(symbols)):
+            raise ValueError(f"The bits hold {len(symbols)} symbols where {n} were expected.")
         return symbols
 
     def certificate(self):

@@ -158,10 +158,10 @@ def mutual_information_of_points(X, Y, k=3, base=None):
     >>> abs(mutual_information_of_points(x, 0.6 * x + 0.8 * noise).value - 0.223144) < 0.05
     True
     """
-    X, Y = _points(X, k), _points(Y, k)
     n = len(X)
     if n != len(Y):
         raise ValueError(f"X and Y must have as many rows; got {n} and {len(Y)}.")
+    X, Y = _points(X, k), _points(Y, k)
     X, Y = _scaled(X), _scaled(Y)
     nearer = np.nextafter(_radii(np.hstack([X, Y]), k, norm=np.inf), 0.0)  # strictly nearer than the k-th neighbor
     within = [cKDTree(Z).query_ball_point(Z, nearer, p=np.inf, return_length=True) for Z in (X, Y)]  # counts the point itself

@@ -1,5 +1,7 @@
 """Logarithms: the units of information, and t − log(1 + t) where t is small."""
 
+from numbers import Real
+
 import numpy as np
 
 NEAR = 0.1  # |t| below which t − log(1 + t) is summed as a series
@@ -16,8 +18,8 @@ def units(base):
     """
     if base is None:
         return 1.0
-    if not base > 1:
-        raise ValueError(f"The base of the logarithm must be greater than 1; got {base}.")
+    if not (isinstance(base, Real) and 1 < base < np.inf):
+        raise ValueError(f"The base of the logarithm must be a number greater than 1; got {base!r}.")
     return float(np.log(base))
 
 

@@ -7,7 +7,9 @@ absent. For a discrete distribution `pdf` is the probability of x, and has the s
 by element. Outside of the support the log density is −∞; NaN stays NaN (in a `MultivariateNormal` it means missing).
 """
 
+import reprlib
 from dataclasses import fields
+from numbers import Real
 
 import numpy as np
 
@@ -16,6 +18,20 @@ from lemmata.probability.arrays import check_probabilities
 from lemmata.probability.inverse_cdf import inverse_cdf_sample
 
 SUM_TOLERANCE = 1e-8  # of probabilities that were typed or stored in single precision
+
+
+def numbers(name, values):
+    """Return a new array of floats; refuse what holds anything but numbers.
+
+    Examples
+    --------
+    >>> numbers("mean", [1, 2])
+    array([1., 2.])
+    """
+    try:
+        return np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers; got {reprlib.repr(values)}.") from None
 
 
 def positive(name, value):
@@ -40,7 +56,7 @@ def real(name, value):
     >>> real("loc", 1)
     1.0
     """
-    if np.ndim(value) or not np.isfinite(float(value)):
+    if np.ndim(value) or not np.isfinite(numbers(name, value)):
         raise ValueError(f"{name} must be one finite number, got {value!r}.")
     return float(value)
 
@@ -67,7 +83,7 @@ def vector(name, values, least=1):
     >>> vector("mean", [1, 2])
     array([1., 2.])
     """
-    values = np.array(values, dtype=float)
+    values = numbers(name, values)
     if values.ndim != 1 or len(values) < least or not np.isfinite(values).all():
         raise ValueError(f"{name} must be a list of at least {least} finite numbers, got the shape {values.shape}: {values}.")
     values.flags.writeable = False
@@ -94,7 +110,7 @@ def observations(data, sample_weight=None, ndim=1):
     >>> observations([3.0, 4.0, 5.0], [1, 0, 3])
     (array([3., 5.]), array([0.25, 0.75]))
     """
-    x = np.asarray(data, dtype=float)
+    x = numbers("The data", data)
     if x.ndim != ndim or not len(x):
         kind = "a list of numbers" if ndim == 1 else "rows of numbers"
         raise ValueError(f"The data must be {kind}, at least one; got the shape {x.shape}.")
@@ -185,7 +201,7 @@ class Distribution:
 
     def sample(self, n, random_state=None):
         """Draw n values; of vectors, n rows."""
-        if n != int(n) or n < 0:
+        if not isinstance(n, Real) or n != np.floor(n) or not 0 <= n < np.inf:
             raise ValueError(f"n must be a whole number of draws, not negative; got {n!r}.")
         return self._draw(int(n), generator(random_state))
 

@@ -8,11 +8,13 @@ tails Beta(a, b) becomes Beta(a + h, b + t).
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, betaln
 
 from lemmata.probability.distributions.base import Univariate, average, observations, positive
 from lemmata.probability.distributions.dirichlet import concentrations, dirichlet_entropy, dirichlet_mode, log_dirichlet
 from lemmata.probability.distributions.gamma_functions import ratio_excess
+
+FAR = 1e-8  # of (1 + b) x, whose square is what two terms of the distribution function neglect
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,11 @@ class Beta(Univariate):
         return betainc(self.a, self.b, x)
 
     def _icdf(self, u):
-        return betaincinv(self.a, self.b, u)
+        # far out in the lower tail, where SciPy gives NaN or misses, F is xᵃ / (a B(a, b)) · (1 + a (1 − b) x / (a + 1))
+        with np.errstate(divide="ignore"):
+            first = np.exp(np.minimum((np.log(u) + np.log(self.a) + betaln(self.a, self.b)) / self.a, 0.0))
+        near = first * (1 - (1 - self.b) / (self.a + 1) * first)
+        return np.where(first * (1 + self.b) < FAR, near, betaincinv(self.a, self.b, u))
 
     def _draw(self, n, rng):
         return rng.beta(self.a, self.b, size=n)

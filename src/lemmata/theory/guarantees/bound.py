@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from html import escape
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["high-probability", "expectation"]
@@ -85,13 +86,20 @@ class Bound:
         head = f"{self.name}: ≤ {self.value:.4g} with probability ≥ {1 - self.delta:.4g}, observed {self.observed:.4g}"
         told = [f"{head} on {self.data}" if self.data else head]
         told += [f"  {self.remark}"] * bool(self.remark)
-        return "\n".join([*told, *(f"  if {sentence}" for sentence in self.assumptions)])
+        return "\n".join([*told, *(f"  - {sentence}" for sentence in self.assumptions)])
 
     def to_dict(self) -> dict[str, Any]:
         """Give the bound as plain values, for a file or a web page."""
         plain = asdict(replace(self, formula=float))
         del plain["formula"]
         return plain | {"vacuous": self.vacuous, "uninformative": self.uninformative}
+
+
+def _shown(value: float) -> str:
+    """Give a number to four places, or to six digits if it is large."""
+    if value == inf:
+        return "∞"
+    return f"{value:.4f}" if value < 100 else f"{value:.6g}"
 
 
 class Missing(NamedTuple):
@@ -149,9 +157,9 @@ class Guarantee:
     @cached_property
     def best(self) -> Bound:
         """The smallest bound of the portfolio, each at its share of δ; the trivial one if there is no other."""
-        limit = max((bound.limit for bound in self.bounds), default=1.0)
-        trivial = Bound("trivial", limit, self.delta, limit, lambda delta: limit, limit=limit, data="no rows")
         there = {bound.name: bound for bound in self.bounds}
+        limit = max((there[name].limit for name in self.shares if name in there), default=1.0)
+        trivial = Bound("trivial", limit, self.delta, limit, lambda delta: limit, limit=limit, data="no rows")
         paid = [there[name].at(share * self.delta) for name, share in self.shares.items() if name in there]
         best = min(paid, key=lambda bound: bound.value, default=trivial)
         if best.vacuous:
@@ -163,13 +171,11 @@ class Guarantee:
 
     def _title(self) -> str:
         best = self.best
-        told = "nothing can be promised" if best.vacuous else f"risk ≤ {best.value:.4g} by {best.name}"
-        return f"{self.subject + ': ' if self.subject else ''}{told}, with probability ≥ {1 - self.delta:.4g}"
+        promised = f"risk ≤ {best.value:.4g} by {best.name}, with probability ≥ {1 - self.delta:.4g}"
+        return f"{self.subject + ': ' if self.subject else ''}{'nothing can be promised' if best.vacuous else promised}"
 
     def _table(self) -> list[tuple[str, str, str, str, str]]:
-        rows = [
-            (b.name, f"{b.value:.4f}" if b.value < 1e4 else "∞", f"{b.observed:.4f}", b.data, b.remark) for b in self.bounds
-        ]
+        rows = [(b.name, _shown(b.value), _shown(b.observed), b.data, b.remark) for b in self.bounds]
         return rows + [(name, "", "", "", f"not applicable: {reason}") for name, reason in self.inapplicable.items()]
 
     def __str__(self) -> str:

@@ -24,6 +24,8 @@ from lemmata.theory.guarantees.structure import LINEAR
 
 TAIL = "growth function"
 CLASSICAL = "Vapnik-Chervonenkis"
+HOLES = "rows have missing values, which a tree sends to either side"
+REGIONS = "costs, rejection or averaged probabilities make regions that are not those of the model inside"
 UNBOUNDED = {"KNeighborsClassifier", "RadiusNeighborsClassifier", "GaussianProcessClassifier", "NuSVC"}
 
 
@@ -39,44 +41,47 @@ def size_of(sample: Sample) -> Size | str:
     """Count the labellings of the class that the model was chosen from; or say why that cannot be done."""
     structure, core, d, k = sample.structure, sample.structure.core, sample.columns, len(sample.classes)
     name, degree = structure.name, structure.degree
-    if structure.thresholded and (k > 2 or not _one_threshold(structure.model)):
-        return "costs and rejection make regions that are not those of the model inside"
+    if k < 2:
+        return "the model knows a single class"
+    if structure.thresholded and (k > 2 or not structure.one_cut):
+        return REGIONS
     linear = name in LINEAR or (name == "SVC" and core.kernel in ("linear", "poly"))
     if linear or name in ("GaussianNB", "QuadraticDiscriminantAnalysis"):
         if degree is None:
             return "a step before the model learns columns that are no polynomials of the raw ones"
+        if name == "SVC" and core.break_ties and k > 2:
+            return "break_ties=True compares sums of scores besides the pairs of classes"
+        expanded = structure.expanded
         if name == "SVC" and core.kernel == "poly":
-            degree *= core.degree
-        if name == "GaussianNB" and degree == 1:
+            degree, expanded = degree * core.degree, True
+        degree = max(degree, 1)
+        share = 1 / (degree * (degree + 1)) if expanded else 1.0
+        if name == "GaussianNB" and degree == 1 and structure.increasing:
             return Size(f"{k} Gaussians with axes along {d} columns", lambda m: log_argmax_linear(m, 2 * d, k))
         degree *= 2 if name in ("GaussianNB", "QuadraticDiscriminantAnalysis") else 1
         if degree == 1:
-            return Size(f"half-spaces in {d} columns", lambda m: log_argmax_linear(m, d, k))
-        share = 1 / (degree * (degree + 1)) if name not in ("QuadraticDiscriminantAnalysis",) else 1.0
+            return Size(f"half-spaces in {d} columns", lambda m: log_argmax_linear(m, d, k), share)
         pairs = k * (k - 1) // 2
         return Size(f"polynomials of degree {degree} in {d} columns", lambda m: pairs * log_polynomials(m, d, degree), share)
     if name in ("DecisionTreeClassifier", "ExtraTreeClassifier"):
         if not structure.increasing:
             return "a step before the tree mixes columns or is not increasing"
         if missing_values(sample):
-            return "rows have missing values, which a tree sends to either side"
+            return HOLES
         leaves = int(core.get_n_leaves())
         share = 1 / (leaves * (leaves + 1))
-        return Size(f"trees with {leaves} leaves in {d} columns", lambda m: log_trees(m, d, leaves, k), share)
+        return Size(
+            f"trees with {leaves} leaves in {d} columns, none of them ever missing", lambda m: log_trees(m, d, leaves, k), share
+        )
     stumps = stumps_of(core) if name in ("AdaBoostClassifier", "GradientBoostingClassifier") else 0
-    if stumps and k == 2 and structure.increasing and not missing_values(sample):
+    if stumps and k == 2 and structure.increasing:
+        if missing_values(sample):
+            return HOLES
         share = 1 / (stumps * (stumps + 1))
         return Size(f"votes of {stumps} stumps in {d} columns", lambda m: log_boosted_stumps(m, d, stumps), share)
     if name == "SVC" or name in UNBOUNDED or "Forest" in name or "Bagging" in name or name == "ExtraTreesClassifier":
         return "models of this kind can label any points in any way (infinite VC dimension)"
     return "the number of labellings of this kind of model is not known"
-
-
-def _one_threshold(model) -> bool:
-    """Whether a model of two classes cuts the score of the model inside in one place, the same for all rows."""
-    if type(model).__name__ != "Decide":
-        return True
-    return model.reject_cost is None and not callable(model.costs) and np.shape(model.costs_) == (2, 2)
 
 
 def missing_values(sample: Sample) -> bool:
@@ -86,10 +91,12 @@ def missing_values(sample: Sample) -> bool:
 
 
 def stumps_of(core) -> int:
-    """Count the stumps of a boosted model; zero if it has larger trees."""
+    """Count the stumps of a boosted model; zero if it may have larger trees, whether the rows made it grow them or not."""
     trees = np.ravel(core.estimators_)
-    stump = all(getattr(tree, "get_depth", lambda: 2)() <= 1 for tree in trees)
-    plain = getattr(core, "init_", None) is None or type(core.init_).__name__ in ("DummyClassifier", "str")
+    limits = getattr(core, "estimator_", core)  # of AdaBoost's members, or of gradient boosting itself
+    stump = hasattr(trees[0], "tree_") and (limits.max_depth == 1 or limits.max_leaf_nodes == 2)
+    init = getattr(core, "init_", None)
+    plain = init is None or isinstance(init, str) or getattr(init, "strategy", "stratified") != "stratified"
     return len(trees) if stump and plain else 0
 
 
@@ -97,7 +104,7 @@ def class_bounds(sample: Sample) -> Iterator[Bound | Missing]:
     """Bound the risk by the errors on the sample and the size of the class."""
     size = size_of(sample)
     if isinstance(size, str):
-        yield Missing(TAIL, size)
+        yield Missing(TAIL, size, settled=size != HOLES and sample.kinds == 1)
         return
     n, errors, share = sample.n, sample.errors, size.share
     fixed = f"the class was fixed before the sample was seen: {size.what}"

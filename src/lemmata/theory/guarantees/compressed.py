@@ -31,6 +31,7 @@ EXPECTED = "support vectors, in expectation"
 MISTAKES = "compression to the mistakes"
 BLOCKS = "compression to the mistakes, in blocks"
 SLACK = 1e-3  # or the tolerance of the solver, if larger: a row within it counts as one that matters
+WEIGHTED = 1e-6  # relative distance of a multiplier from C that only a weight explains, inside the margin
 FREE = 1e-8  # relative distance from its limits at which a multiplier is between them
 
 
@@ -44,7 +45,7 @@ def compression_bounds(sample: Sample) -> Iterator[Bound | Missing]:
 
 
 def _support_obstacle(sample: Sample) -> str:
-    """Say what keeps the theorem from applying, in a sentence; empty if nothing does."""
+    """Say what in the model keeps the theorem from applying, in a sentence; empty if nothing does."""
     structure, core = sample.structure, sample.structure.core
     if len(sample.classes) > 2:
         return "there are more than two classes"
@@ -54,32 +55,51 @@ def _support_obstacle(sample: Sample) -> str:
         return "a threshold outside the machine was fitted to the same rows"
     if isinstance(core.class_weight, str):
         return 'class_weight="balanced" depends on the rows; give the weights as numbers'
-    if getattr(core, "fit_status_", 0) or np.max(core.n_iter_) == core.max_iter:
-        return "the solver stopped before it had converged; raise max_iter"
     if structure.name == "LinearSVC":
         return "" if core.penalty == "l2" else 'penalty="l1" has another set of rows that matter'
     if core.kernel == "precomputed" or callable(core.kernel):
         return "the kernel is not known to have been fixed before the rows were seen"
+    if core.kernel == "sigmoid" or (core.kernel == "poly" and core.coef0 < 0):
+        return "the kernel is not positive definite, so that the machine is not the only one with its support vectors"
     if core.kernel != "linear" and core.gamma == "scale":
         return 'gamma="scale" depends on the rows; give gamma as a number'
+    return ""
+
+
+def _support_accident(sample: Sample, margins: np.ndarray, slack: float) -> str:
+    """Say what in this fit keeps the theorem from applying, in a sentence; empty if nothing does."""
+    core = sample.structure.core
+    if getattr(core, "fit_status_", 0) or np.max(core.n_iter_) == core.max_iter:
+        return "the solver stopped before it had converged; raise max_iter"
+    if sample.structure.name == "LinearSVC":
+        return ""
     if sample.n != np.sum(core.shape_fit_[0]):
         return f"the machine was fitted to {core.shape_fit_[0]} rows, and these are {sample.n}"
     shares = np.abs(core.dual_coef_.toarray() if hasattr(core.dual_coef_, "toarray") else core.dual_coef_).ravel() / core.C
     shares /= core.class_weight_[np.searchsorted(core.classes_, sample.y[core.support_])]
     if not ((shares > FREE) & (shares < 1 - FREE)).any():
         return "no support vector lies on the margin, so the intercept is not unique"
+    full = np.zeros(sample.n, dtype=bool)
+    full[core.support_] = np.abs(shares - 1) < WEIGHTED
+    if (~full & (margins < 1 - 10 * slack)).any():
+        return "rows had weights of their own, or the machine was fitted to other rows"
     return ""
 
 
 def _support_bounds(sample: Sample) -> Iterator[Bound | Missing]:
     obstacle = _support_obstacle(sample)
     if obstacle:
-        yield Missing(SUPPORT, obstacle, settled=False)
+        yield Missing(SUPPORT, obstacle, settled=sample.structure.settings == 1)
         return
     structure, n = sample.structure, sample.n
+    slack = max(SLACK, structure.core.tol)
     margins = sample.signs() * structure.core.decision_function(structure.fixed(sample.X))
-    kept, settings = int((margins <= 1 + max(SLACK, structure.core.tol)).sum()), structure.settings
-    fixed = "C and the kernel were fixed before the rows were seen"
+    accident = _support_accident(sample, margins, slack)
+    if accident:
+        yield Missing(SUPPORT, accident, settled=False)
+        return
+    kept, settings = int((margins <= 1 + slack).sum()), structure.settings
+    fixed = "C and the kernel were fixed before the rows were seen, and no row had a weight of its own"
     if settings > 1:
         fixed = f"the {settings} settings compared were fixed before the rows were seen; each has its share of delta"
     facts = {"observed": kept / n, "reference": "Campi & Garatti (2023)"}
@@ -104,7 +124,7 @@ def _perceptron_bounds(sample: Sample) -> Iterator[Bound | Missing]:
         return
     needed = mistakes.any(axis=0)
     kept, errors = int(needed.sum()), int(sample.wrong[~needed].sum())
-    seed = "the seed of the order was chosen without looking at the rows"
+    seed = "settings and the seed of the order were chosen without looking at the rows, and no row had a weight of its own"
     # The unit of the table, a power of 64, is the only thing told besides the rows.
     share = 1.0 if core.intercept_scaling is not None or not core.fit_intercept else grid_weight(round(np.log2(core._unit) / 6))
     facts = {"observed": errors / max(n - kept, 1), "reference": "Littlestone & Warmuth (1986), Langford (2005)"}
@@ -114,4 +134,4 @@ def _perceptron_bounds(sample: Sample) -> Iterator[Bound | Missing]:
         yield Missing(BLOCKS, "it needs shuffle=False and a fit that separates the rows", settled=core.shuffle)
         return
     facts["reference"] = "Bousquet, Hanneke, Moran & Zhivotovskiy (2020), stable compression"
-    yield sample.bound(BLOCKS, lambda delta: stable_compression_bound(kept, n, share * delta), **facts)
+    yield sample.bound(BLOCKS, lambda delta: stable_compression_bound(kept, n, share * delta), seed, **facts)

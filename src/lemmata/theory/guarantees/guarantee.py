@@ -6,16 +6,17 @@ on, and whether it says anything. Rows are never used twice without paying: see 
 """
 
 from collections.abc import Iterator
-from numbers import Real
+from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.theory.guarantees import class_size, compressed, linear, tree, unseen, vote
+from lemmata.theory.guarantees import class_size, compressed, linear, neighbors, tree, unseen, vote
 from lemmata.theory.guarantees.bound import Bound, Guarantee, Missing
 from lemmata.theory.guarantees.class_size import class_bounds
 from lemmata.theory.guarantees.compressed import compression_bounds
@@ -41,6 +42,7 @@ PORTFOLIO = {
     compressed.SUPPORT,
     compressed.MISTAKES,
     compressed.BLOCKS,
+    neighbors.LEFT_OUT,
     LINEAR,
 }
 TESTS = {unseen.COUNTED, unseen.BETTING}
@@ -99,8 +101,9 @@ def guarantee(
       description length   0.2622    0.0575  400 training rows
       Vapnik-Chervonenkis  0.8206    0.0575  400 training rows  no better than a constant
     """
-    _check(model, X, y, delta, holdout, upper, n_models)
-    X, y = _indexable(X), y
+    _check(model, X, y, delta, holdout, n_models)
+    _check_declared(thresholds, tolerance, upper=upper, radius=radius)
+    X = _indexable(X)
     pair = None if holdout is None else (_indexable(holdout[0]), holdout[1])
     if is_regressor(model):
         found = _of_regressor(model, X, y, delta, pair, loss, upper, tolerance, n_models)
@@ -132,7 +135,9 @@ def _of_classifier(model, X, y, delta, holdout, loss, upper, n_models, threshold
         if holdout is None or upper is None:
             raise ValueError("A loss of your own needs unseen rows, holdout=(X, y), and its limit, upper=.")
         losses = np.asarray(loss(model, *holdout), dtype=float)
-        if losses.min() < 0 or losses.max() > upper:
+        if losses.shape != column_or_1d(holdout[1]).shape:
+            raise ValueError(f"loss must give a number for each of the unseen rows, and gave an array of shape {losses.shape}.")
+        if not (losses.min() >= 0 and losses.max() <= upper):
             raise ValueError(
                 f"losses must lie in [0, upper] = [0, {upper:g}], and they reach from {losses.min():g} to {losses.max():g}."
             )
@@ -141,10 +146,10 @@ def _of_classifier(model, X, y, delta, holdout, loss, upper, n_models, threshold
     if loss not in (None, "zero-one"):
         raise ValueError(f'loss={loss!r} of a classifier must be "zero-one", or a function of (model, X, y).')
     if holdout is not None:
-        yield from counted_bounds(Sample.of(structure, *holdout, delta, "hold-out"), n_models)
+        yield from counted_bounds(Sample.unseen(structure, *holdout, delta), n_models)
     if X is None:
         return
-    sample = Sample.of(structure, X, y, delta, "training")
+    sample = Sample.training(structure, X, y, delta)
     yield from class_bounds(sample)
     yield from linear_bounds(sample, refit)
     yield from tree_bounds(sample, thresholds)
@@ -173,7 +178,7 @@ def _best_constant(y, loss, upper) -> float:
     return float((losses if upper is None else np.minimum(losses, upper)).mean())
 
 
-def _check(model, X, y, delta, holdout, upper, n_models) -> None:
+def _check(model, X, y, delta, holdout, n_models) -> None:
     """Refuse what cannot be meant, before any work."""
     if not (is_classifier(model) or is_regressor(model)):
         raise ValueError(f"{type(model).__name__} is neither a classifier nor a regressor: it has no risk to bound.")
@@ -187,20 +192,39 @@ def _check(model, X, y, delta, holdout, upper, n_models) -> None:
         raise ValueError("guarantee works on rows in memory: read the file first, and give X and y as arrays or frames.")
     if X is None and holdout is None:
         raise ValueError("There are no rows: give those that the model was fitted to, or unseen ones as holdout=(X, y).")
-    if n_models < 1:
-        raise ValueError(f"n_models={n_models!r} must count at least the model itself.")
-    if upper is not None and not 0 < upper < np.inf:
-        raise ValueError(f"upper={upper!r} must be a positive number: the limit of the losses.")
+    if not isinstance(n_models, Integral) or n_models < 1:
+        raise ValueError(f"n_models={n_models!r} must be a whole number, and count at least the model itself.")
     if holdout is None:
         return
     if not isinstance(holdout, tuple | list) or len(holdout) != 2:
         raise ValueError("holdout must be a pair (X, y) of unseen rows and their labels.")
-    same = X is not None and np.shape(X) == np.shape(holdout[0])
-    if same and (X is holdout[0] or np.array_equal(np.asarray(X), np.asarray(holdout[0]))):
+    if len(column_or_1d(holdout[1])) == 0:
+        raise ValueError("The hold-out has no rows: give unseen rows, or leave holdout out.")
+    if X is not None and np.shape(X) == np.shape(holdout[0]) and _same(X, holdout[0]):
         raise ValueError("The hold-out is the training set: its errors say nothing about unseen rows. Leave holdout out.")
 
 
+def _check_declared(thresholds: Any, tolerance: Any, **numbers: Any) -> None:
+    """Refuse limits that are no numbers, before any work."""
+    if tolerance is not None and not (isinstance(tolerance, Real) and 0 <= tolerance < np.inf):
+        raise ValueError(f"tolerance={tolerance!r} must be a number of at least 0, declared before the rows were seen.")
+    for name, value in numbers.items():
+        if value is not None and not (isinstance(value, Real) and 0 < value < np.inf):
+            raise ValueError(f"{name}={value!r} must be a positive number, declared before the rows were seen.")
+    if thresholds is not None and not np.size(thresholds):
+        raise ValueError("thresholds is empty: list the numbers that a tree could compare with, or leave it out.")
+
+
+def _same(X: Any, other: Any) -> bool:
+    """Whether two tables of one shape hold the same numbers."""
+    if issparse(X) or issparse(other):
+        return issparse(X) and issparse(other) and not abs(X - other).max()
+    return X is other or np.array_equal(np.asarray(X), np.asarray(other))
+
+
 def _indexable(X: Any) -> Any:
+    if issparse(X):
+        return X.tocsr()
     return np.asarray(X) if isinstance(X, list | tuple) else X
 
 

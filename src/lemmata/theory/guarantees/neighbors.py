@@ -32,12 +32,16 @@ def neighbor_bounds(sample: Sample) -> Iterator[Bound | Missing]:
     if core.n_samples_fit_ != sample.n:
         yield Missing(LEFT_OUT, f"the model was fitted to {core.n_samples_fit_} rows, and these are {sample.n}")
         return
+    if core.n_neighbors >= sample.n:
+        yield Missing(LEFT_OUT, f"without a row there are no {core.n_neighbors} neighbours left among {sample.n} rows")
+        return
     votes = core._y[core.kneighbors(return_distance=False)]  # without the row itself
     counts = (votes[:, :, None] == np.arange(len(core.classes_))).sum(axis=1)
     error = float((core.classes_[counts.argmax(axis=1)] != sample.y).mean())
     yield sample.bound(
         LEFT_OUT,
         lambda delta: nearest_neighbor_bound(error, core.n_neighbors, sample.n, delta),
+        "the number of neighbours and the distance were fixed before the rows were seen",
         observed=error,
         reference="Rogers & Wagner (1978), with Chebyshev's inequality",
     )

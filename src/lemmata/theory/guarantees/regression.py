@@ -86,6 +86,7 @@ def linear_regression_bounds(structure: Structure, X, errors, loss, upper, delta
     """Bound the clipped loss of a linear regressor by the rows it was fitted to."""
     core = structure.core
     if upper is None:
+        yield Missing(LINEAR, "losses without a limit have no bound; declare one with upper=, before looking at the errors")
         return
     if structure.name not in REGRESSORS or structure.learned or getattr(core, "coef_", np.zeros(0)).ndim != 1:
         yield Missing(LINEAR, "the model is not known to be linear in the raw columns, with one target")
@@ -97,7 +98,7 @@ def linear_regression_bounds(structure: Structure, X, errors, loss, upper, delta
     lipschitz = 1.0 if loss == "absolute" else 2 * np.sqrt(upper)
 
     def formula(d):
-        return rademacher_regression_bound(mean, lipschitz, norm, trace, n, d, upper)
+        return rademacher_regression_bound(mean, lipschitz, norm, trace, n, d / structure.kinds, upper)
 
     yield Bound(
         LINEAR,

@@ -1,10 +1,11 @@
 """The rows that a bound is computed from, as every family of bounds wants them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from lemmata.theory.guarantees.bound import Bound
@@ -25,6 +26,7 @@ class Sample:
     wrong : Whether the model errs on each row, (n,).
     data : The rows in words.
     delta : Probability with which a bound may fail.
+    kinds : Number of kinds of model that a search compared on these rows; each has its share of δ.
     """
 
     structure: Structure
@@ -33,14 +35,28 @@ class Sample:
     wrong: np.ndarray
     data: str
     delta: float
+    kinds: int = 1
 
     @classmethod
-    def of(cls, structure: Structure, X: Any, y: Any, delta: float, words: str) -> "Sample":
-        """Predict the rows and compare."""
+    def unseen(cls, structure: Structure, X: Any, y: Any, delta: float) -> "Sample":
+        """Predict the rows of a hold-out and compare."""
         y = column_or_1d(y)
         check_consistent_length(X, y)
         wrong = np.asarray(structure.model.predict(X)) != y
-        return cls(structure, X, y, wrong, f"{len(y)} {words} rows", delta)
+        return cls(structure, X, y, wrong, f"{len(y)} hold-out rows", delta)
+
+    @classmethod
+    def training(cls, structure: Structure, X: Any, y: Any, delta: float) -> "Sample":
+        """Predict the rows that the model was fitted to, and compare."""
+        y = column_or_1d(y)
+        strange = np.setdiff1d(y, structure.model.classes_)
+        if len(strange):
+            raise ValueError(
+                f"The model does not know the label {strange[0]!s} of y: X and y must be the rows that it was fitted to, "
+                "with the same labels."
+            )
+        sample = cls.unseen(structure, X, y, delta)
+        return replace(sample, data=f"{len(y)} training rows", kinds=structure.kinds)
 
     @property
     def n(self) -> int:
@@ -59,8 +75,14 @@ class Sample:
 
     @property
     def columns(self) -> int:
-        """Number of columns that were fixed before the sample."""
-        return self.structure.fixed(self.X[:1]).shape[1]
+        """Number of columns that were fixed before the sample; none if the rows are no table, but texts for one."""
+        first = self.structure.fixed(self.X[:1])
+        return first.shape[1] if len(first.shape) == 2 else 0
+
+    @property
+    def sparse(self) -> bool:
+        """Whether these columns are stored without their zeros."""
+        return issparse(self.structure.fixed(self.X[:1]))
 
     @property
     def trivial(self) -> float:
@@ -74,5 +96,11 @@ class Sample:
     def bound(self, name: str, formula: Callable[[float], float], *assumptions: str, **facts: Any) -> Bound:
         """Compute a bound by its formula, with what holds of all bounds from these rows."""
         facts = {"observed": self.errors / self.n, "trivial": self.trivial, "data": self.data} | facts
-        value = float(formula(self.delta))
-        return Bound(name, value, self.delta, formula=formula, assumptions=(IID, *assumptions), **facts)
+        told = (IID, *assumptions)
+        if self.kinds > 1:
+            told = (*told, f"the {self.kinds} kinds of model compared were fixed before; each has its share of delta")
+
+        def paid(delta: float) -> float:
+            return formula(delta / self.kinds)
+
+        return Bound(name, float(paid(self.delta)), self.delta, formula=paid, assumptions=told, **facts)

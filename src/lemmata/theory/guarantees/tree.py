@@ -12,7 +12,7 @@ import numpy as np
 
 from lemmata.theory.bounds.occam import occam_bound, tree_code_length
 from lemmata.theory.guarantees.bound import Bound, Missing
-from lemmata.theory.guarantees.class_size import missing_values
+from lemmata.theory.guarantees.class_size import HOLES, REGIONS, missing_values
 from lemmata.theory.guarantees.sample import Sample
 
 OCCAM = "description length"
@@ -30,10 +30,13 @@ def tree_bounds(sample: Sample, thresholds) -> Iterator[Bound | Missing]:
             OCCAM, "a step before the tree was fitted to the same rows, so its thresholds are no numbers fixed before"
         )
         return
-    if missing_values(sample):
-        yield Missing(OCCAM, "rows have missing values, which a tree sends to either side")
-        return
     tree, d, k = structure.core.tree_, sample.columns, len(sample.classes)
+    if k < 2 or not structure.one_cut:
+        yield Missing(OCCAM, REGIONS if k > 1 else "the model knows a single class")
+        return
+    if missing_values(sample):
+        yield Missing(OCCAM, HOLES, settled=False)
+        return
     used = np.unique(tree.threshold[tree.children_left >= 0])
     bits, listed = SINGLE, "thresholds are numbers in single precision"
     if thresholds is not None:
@@ -49,5 +52,6 @@ def tree_bounds(sample: Sample, thresholds) -> Iterator[Bound | Missing]:
         OCCAM,
         lambda delta: occam_bound(sample.errors, sample.n, nats, delta),
         listed,
+        "no row has missing values",
         reference=f"Occam's razor, Blumer et al. (1987): {nats / np.log(2):.0f} bits for {leaves} leaves",
     )

@@ -28,7 +28,7 @@ HOEFFDING = "hold-out, Hoeffding"
 BETTING = "hold-out, betting"
 GRADED = "hold-out, Chernoff or Bentkus"
 BERNSTEIN = "hold-out, empirical Bernstein"
-UNSEEN = "the model was settled before these rows were seen, by nobody and nothing that chose it"
+UNSEEN = "these rows had no part in fitting the model or in choosing it"
 
 
 def settled(n_models: int) -> tuple[str, ...]:

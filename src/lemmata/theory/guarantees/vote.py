@@ -11,7 +11,10 @@ vote on the rows left out has no such bound: every row has a jury of its own.
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
 
 from lemmata.theory.bounds.growth import log_stumps
 from lemmata.theory.bounds.margins import boosting_margin_bound
@@ -36,20 +39,15 @@ def vote_bounds(sample: Sample) -> Iterator[Bound | Missing]:
 
 
 def _bagged_bounds(sample: Sample) -> Iterator[Bound | Missing]:
-    structure, core = sample.structure, sample.structure.core
-    if structure.learned:
-        yield Missing(FIRST, "a step before the vote has seen the rows that its members have not")
+    obstacle = _bagged_obstacle(sample)
+    if obstacle:
+        yield Missing(FIRST, obstacle)
         return
-    if structure.settings > 1 or structure.thresholded:
-        yield Missing(FIRST, "settings or a threshold were tuned on the rows that its members have not seen")
-        return
-    if getattr(core, "class_weight", None) == "balanced":
-        yield Missing(FIRST, 'class_weight="balanced" has seen all labels; "balanced_subsample" has not')
-        return
-    if not core.bootstrap and getattr(core, "max_samples", None) in (None, 1.0):
-        yield Missing(FIRST, "every member has seen every row (bootstrap=False)")
-        return
+    core = sample.structure.core
     drawn = core.estimators_samples_
+    if len(drawn) != len(core.estimators_):
+        yield Missing(FIRST, "warm_start=True has forgotten which rows the earlier members have seen")
+        return
     unseen = np.ones((len(drawn), sample.n), dtype=bool)
     for member, rows in enumerate(drawn):
         unseen[member, rows] = False
@@ -86,6 +84,29 @@ def _bagged_bounds(sample: Sample) -> Iterator[Bound | Missing]:
     )
 
 
+def _bagged_obstacle(sample: Sample) -> str:
+    """Say why the rows left out are no test of the members, in a sentence; empty if they are one."""
+    structure, core = sample.structure, sample.structure.core
+    if structure.learned:
+        return "a step before the vote has seen the rows that its members have not"
+    if structure.settings > 1 or structure.thresholded:
+        return "settings or a threshold were tuned on the rows that its members have not seen"
+    if getattr(core, "class_weight", None) == "balanced":
+        return 'class_weight="balanced" has seen all labels; "balanced_subsample" has not'
+    if getattr(core, "_sample_weight", None) is not None:
+        return "rows were drawn by weights, of rows or classes, so that those left out are not like the others"
+    if not core.bootstrap and getattr(core, "max_samples", None) in (None, 1.0):
+        return "every member has seen every row (bootstrap=False)"
+    if core._n_samples != sample.n:
+        return f"the vote was fitted to {core._n_samples} rows, and these are {sample.n}"
+    # bagging hands all rows to members that take weights, those left out with weight zero; only trees never look at them
+    member = core.estimator_
+    tree = type(member) in (DecisionTreeClassifier, ExtraTreeClassifier) and not isinstance(member.class_weight, str)
+    if has_fit_parameter(member, "sample_weight") and not tree:
+        return "members see the rows left out with weight zero, and may notice them; put the member in a pipeline"
+    return ""
+
+
 def _member_losses(sample: Sample, unseen) -> np.ndarray:
     """Give 1 − p(y | x) of each member on the rows it has not seen, zero on the others: (members, n)."""
     core, Z = sample.structure.core, sample.structure.fixed(sample.X)
@@ -96,7 +117,7 @@ def _member_losses(sample: Sample, unseen) -> np.ndarray:
         rows = np.flatnonzero(unseen[member])
         if not len(rows):
             continue
-        part = np.asarray(_safe_indexing(Z, rows)) if not hasattr(Z, "indptr") else Z[rows]
+        part = Z[rows] if issparse(Z) else np.asarray(_safe_indexing(Z, rows))
         part = part if chosen is None else part[:, chosen]
         if hasattr(model, "predict_proba"):
             p = np.zeros((len(rows), len(core.classes_)))
@@ -113,6 +134,7 @@ def _boosted_bounds(sample: Sample) -> Iterator[Bound | Missing]:
         yield Missing(MARGIN, "a step or a threshold outside the vote was fitted to the same rows")
         return
     Z = structure.fixed(sample.X)
+    Z = Z if issparse(Z) else np.asarray(Z)  # the members have seen no names of columns
     weights = core.estimator_weights_[: len(core.estimators_)]
     votes = sum(
         w * np.where(tree.predict(Z) == core.classes_[1], 1.0, -1.0) for w, tree in zip(weights, core.estimators_, strict=True)
