@@ -465,6 +465,7 @@ def test_regression_by_unseen_rows():
     without = guarantee(model, X, y, holdout=(rows, labels))
     assert "upper=" in without.inapplicable["mean absolute error"]
     assert without.best.vacuous
+    json.loads(json.dumps(without.to_dict(), allow_nan=False))  # what has no limit is None, as strict JSON wants
 
 
 def test_squared_errors_are_clipped_too():

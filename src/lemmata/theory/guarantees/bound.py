@@ -89,8 +89,8 @@ class Bound:
         return "\n".join([*told, *(f"  - {sentence}" for sentence in self.assumptions)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the bound as plain values, for a file or a web page."""
-        plain = asdict(replace(self, formula=float))
+        """Give the bound as plain values, for a file or a web page; what has no limit has None there."""
+        plain = {key: None if value == inf else value for key, value in asdict(replace(self, formula=float)).items()}
         del plain["formula"]
         return plain | {"vacuous": self.vacuous, "uninformative": self.uninformative}
 

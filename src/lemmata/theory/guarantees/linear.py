@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from lemmata.theory.bounds.margins import margin_bound_known_radius
-from lemmata.theory.bounds.pac_bayes import gaussian_divergence, langford_bound, seeger_bound
+from lemmata.theory.bounds.pac_bayes import gaussian_divergence, gibbs_risk, langford_bound, seeger_bound
 from lemmata.theory.guarantees.bound import Bound, Missing
 from lemmata.theory.guarantees.sample import Sample
 from lemmata.theory.guarantees.structure import LINEAR, structure_of
@@ -89,7 +89,7 @@ def linear_bounds(sample: Sample, refit: bool) -> Iterator[Bound | Missing]:
     facts = {"reference": "Langford (2005), Seeger (2002), Maurer (2004)"}
 
     gibbs = cache(lambda delta: langford_bound(margins, delta))
-    observed = float(ndtr(-gibbs(sample.delta)[1] * margins).mean())
+    observed = gibbs_risk(gibbs(sample.delta)[1] * margins, 1.0)
     around = "prior N(0, I), rows scaled to length one"
     yield sample.bound(GIBBS, lambda delta: gibbs(delta)[0], around, target="gibbs", observed=observed, **facts)
     yield sample.bound(DOUBLE, lambda delta: 2 * gibbs(delta)[0], around, VOTE, observed=observed, **facts)
@@ -166,7 +166,7 @@ def posterior_bounds(sample: Sample, Z, signs) -> Iterator[Bound | Missing]:
         budgets = _divergences(mean, cov, 2 / given, stretch, width) - np.log(6 / (np.pi * np.array(SCALES)) ** 2)
         return lambda delta: float(np.min(seeger_bound(risks, budgets, sample.n, delta / settings)))
 
-    observed = float(ndtr(-margins).mean())
+    observed = gibbs_risk(margins, 1.0)
     yield sample.bound(POSTERIOR, least(1.0, 1.0), prior, target="gibbs", observed=observed, **facts)
     best = least(*(axis.ravel() for axis in np.meshgrid(STRETCHES, WIDTHS)))
     yield sample.bound(TWICE, lambda delta: 2 * best(delta), prior, VOTE, observed=observed, **facts)

@@ -11,14 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.theory.bounds.holdout import (
-    bentkus_bound,
-    betting_bound,
-    clopper_pearson,
-    empirical_bernstein_bound,
-    hoeffding_bound,
-    kl_bound,
-)
+from lemmata.theory.bounds.holdout import clopper_pearson, empirical_bernstein_bound, hoeffding_bound, kl_bound
+from lemmata.theory.bounds.regression_bounds import clipped_loss_bound
 from lemmata.theory.guarantees.bound import Bound
 from lemmata.theory.guarantees.sample import IID, Sample
 
@@ -63,9 +57,9 @@ def graded_bounds(losses: np.ndarray, upper: float, delta: float, n_models: int,
     mean = float(shares.mean())
     told = (IID, *settled(n_models), f"losses lie in [0, {upper:g}], which was fixed before")
     formulas = {
-        BETTING: (lambda d: upper * betting_bound(shares, d / n_models), "Waudby-Smith & Ramdas (2024)"),
+        BETTING: (lambda d: clipped_loss_bound(losses, upper, d / n_models), "Waudby-Smith & Ramdas (2024)"),
         GRADED: (
-            lambda d: upper * min(kl_bound(mean, n, d / n_models), bentkus_bound(mean, n, d / n_models)),
+            lambda d: clipped_loss_bound(losses, upper, d / n_models, form="tail"),
             "Chernoff (1952), Bentkus (2004): the same tail of the same mean",
         ),
         HOEFFDING: (lambda d: upper * hoeffding_bound(mean, n, d / n_models), "Hoeffding (1963)"),
