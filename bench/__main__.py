@@ -11,8 +11,8 @@ from pathlib import Path
 from bench.harness import THREADS, Outcome, measure, run_alone
 
 HERE = Path(__file__).parent
-FAMILIES = ("linear_model", "lasso", "linear_classifiers", "cluster", "decision", "coverage", "out_of_core", "start")
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "pyarrow")
+FAMILIES = ("linear_model", "lasso", "linear_classifiers", "cluster", "kmedoids", "decision", "coverage", "out_of_core", "start")
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "kmedoids", "pyarrow")
 
 
 def machine() -> str:

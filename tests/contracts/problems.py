@@ -13,6 +13,9 @@ import lemmata
 # What an estimator needs to be tested at this size, where its defaults are meant for larger tables.
 SETTINGS = {
     "KMeans": {"n_clusters": 3},
+    "KMedians": {"n_clusters": 3},
+    "KMedoids": {"n_clusters": 3},
+    "SoftKMeans": {"n_clusters": 3},
     "Ridge": {"alpha": 0.7},
     "Perceptron": {"shuffle": False},  # a weight is repetition in a row; copies of a row would be shuffled apart
     "SGDClassifier": {"shuffle": False},
@@ -46,7 +49,7 @@ def problem(cls, seed=0, n=60):
     if "random_state" in model.get_params():
         model.set_params(random_state=seed)
     scales, offset = np.array([1.0, 0.5, 2.0, 1.0]), np.array([3.0, -1.0, 0.0, 5.0])
-    if is_clusterer(model):
+    if is_clusterer(model) or get_tags(model).estimator_type == "density_estimator":
         centers = rng.normal(size=(3, 4)) * 4
         X = (centers[np.arange(n) % 3] + rng.normal(size=(n, 4))) * scales + offset
         return Problem(model, X, None)
