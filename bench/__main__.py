@@ -11,7 +11,18 @@ from pathlib import Path
 from bench.harness import THREADS, Outcome, measure, run_alone
 
 HERE = Path(__file__).parent
-FAMILIES = ("linear_model", "lasso", "linear_classifiers", "cluster", "kmedoids", "decision", "coverage", "out_of_core", "start")
+FAMILIES = (
+    "linear_model",
+    "lasso",
+    "linear_classifiers",
+    "cluster",
+    "kmedoids",
+    "mixture",
+    "decision",
+    "coverage",
+    "out_of_core",
+    "start",
+)
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "kmedoids", "pyarrow")
 
 

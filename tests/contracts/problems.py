@@ -12,6 +12,7 @@ import lemmata
 
 # What an estimator needs to be tested at this size, where its defaults are meant for larger tables.
 SETTINGS = {
+    "GaussianMixture": {"n_components": 2},
     "KMeans": {"n_clusters": 3},
     "KMedians": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},

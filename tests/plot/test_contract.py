@@ -7,7 +7,7 @@ import pytest
 from matplotlib import pyplot as plt
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 
 from contracts.problems import ESTIMATORS, NAMES, problem
@@ -27,7 +27,7 @@ def test_every_estimator_draws_its_problem(cls):
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
     assert type(display).__name__ in plot.__all__
-    expected = "BoundaryDisplay" if is_classifier(model) else "ClusterDisplay" if is_clusterer(model) else "RegressionDisplay"
+    expected = "BoundaryDisplay" if is_classifier(model) else "RegressionDisplay" if is_regressor(model) else "ClusterDisplay"
     assert type(display).__name__ == expected
     display.figure_.canvas.draw()
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sklearn.base import is_classifier, is_clusterer, is_regressor
+from sklearn.utils import get_tags
 
 from lemmata.plot.band import PredictiveBandDisplay
 from lemmata.plot.boundary import BoundaryDisplay, takes_actions
@@ -38,7 +39,7 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         if hasattr(estimator, "trace_"):
             return TraceDisplay
         raise ValueError(f"{type(estimator).__name__} has no trace of its fit to show: give plot the rows X, and y.")
-    if is_clusterer(estimator):
+    if is_clusterer(estimator) or get_tags(estimator).estimator_type == "density_estimator":  # its components
         return ClusterDisplay
     if is_classifier(estimator):
         return DecisionRegionDisplay if takes_actions(estimator) else BoundaryDisplay

@@ -69,7 +69,7 @@ class ClusterDisplay:
         labels = answers(estimator, "predict", X)
         X = np.where(np.isnan(X), np.nanmean(X, axis=0), X) if np.isnan(X).any() else X
         found = np.unique(labels)
-        centers = getattr(estimator, "cluster_centers_", None)
+        centers = getattr(estimator, "cluster_centers_", getattr(estimator, "means_", None))
         centers = np.array([X[labels == k].mean(axis=0) for k in found]) if centers is None else np.asarray(centers)
         mean, directions, shares = principal_directions(X)
         name = type(estimator).__name__ if name is None else name

@@ -1,0 +1,215 @@
+"""The E-step of a Gaussian mixture, compiled.
+
+A block is worked off in tiles of 256 rows, laid out side by side so that every innermost loop runs over rows and vectorizes.
+For component k with mean μₖ and covariance Σₖ = LLᵀ, the factor P = L⁻¹ gives the squared distance ‖P(x − μₖ)‖², and
+
+    log πₖ N(x|μₖ, Σₖ) = cₖ − ½ ‖P(x − μₖ)‖²,   cₖ = log πₖ + Σ log Pⱼⱼ − ½ d log 2π.
+
+The posterior follows by log-sum-exp. Statistics are summed about the old means: with z = x − μₖ they are nₖ = Σ r,
+Σ r z and Σ r zzᵀ (its lower half, its diagonal or its trace), so that neither an offset of the table nor the distance
+between components costs digits. With one covariance for all, P(x − c) is the same for every component and is made once; and
+since Σₖ Σᵢ rᵢₖ (x − μₖ)(x − μₖ)ᵀ is the total scatter minus that of the means, second moments are not summed at all.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lemmata.core.kernel import kernel
+
+TILE = 256
+KINDS = {"full": 0, "tied": 1, "diag": 2, "spherical": 3}
+FULL, TIED, DIAG, SPHERICAL = KINDS.values()
+
+
+class Components(NamedTuple):
+    """Gaussian components as the kernels want them; factors have the shape (k or 1, d or 1, d or 1) of their kind."""
+
+    kind: int
+    center: Any  # near the rows, so that differences lose nothing
+    offsets: Any  # (k, d), means − center
+    factors: Any
+    constants: Any  # (k,)
+
+
+@kernel
+def lay_out(X, start, center, tile):
+    """Write rows side by side into a tile, relative to the center; return how many."""
+    m = min(tile.shape[1], X.shape[0] - start)
+    for r in range(m):
+        for j in range(X.shape[1]):
+            tile[j, r] = np.float64(X[start + r, j]) - center[j]
+    return m
+
+
+@kernel
+def distances(kind, offset, factor, tile, white, m, z, a, out):
+    """Squared distances of the rows of a tile to one component."""
+    d = tile.shape[0]
+    out[:m] = 0.0
+    if kind == FULL:
+        for j in range(d):
+            x, y, b = tile[j], z[j], offset[j]
+            for r in range(m):
+                y[r] = x[r] - b
+        for i in range(d):
+            a[:m] = 0.0
+            for j in range(i + 1):
+                y, p = z[j], factor[i, j]
+                for r in range(m):
+                    a[r] += p * y[r]
+            for r in range(m):
+                out[r] += a[r] * a[r]
+    elif kind == TIED:
+        for i in range(d):
+            b = 0.0
+            for j in range(i + 1):
+                b += factor[i, j] * offset[j]
+            x = white[i]
+            for r in range(m):
+                t = x[r] - b
+                out[r] += t * t
+    else:
+        for j in range(d):
+            x, b, p = tile[j], offset[j], factor[0, j if kind == DIAG else 0]
+            for r in range(m):
+                t = p * (x[r] - b)
+                out[r] += t * t
+
+
+@kernel
+def posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm):
+    """Posterior of every component for the rows of a tile (k, m), and the log-density of each row."""
+    k, d = offsets.shape
+    if kind == TIED:
+        factor = factors[0]
+        for i in range(d):
+            y = white[i]
+            y[:m] = 0.0
+            for j in range(i + 1):
+                x, p = tile[j], factor[i, j]
+                for r in range(m):
+                    y[r] += p * x[r]
+    norm[:m] = -np.inf
+    for c in range(k):
+        distances(kind, offsets[c], factors[c if kind != TIED else 0], tile, white, m, z, a, q)
+        share, constant = shares[c], constants[c]
+        for r in range(m):
+            v = constant - 0.5 * q[r]
+            share[r] = v
+            norm[r] = max(norm[r], v)
+    q[:m] = 0.0
+    for r in range(m):
+        a[r] = norm[r] if norm[r] > -np.inf else 0.0  # a row beyond all numbers belongs to nobody
+    for c in range(k):
+        share = shares[c]
+        for r in range(m):
+            e = np.exp(share[r] - a[r])
+            share[r] = e
+            q[r] += e
+    for r in range(m):
+        norm[r] = a[r] + np.log(q[r])
+        q[r] = 1.0 / q[r] if q[r] > 0.0 else 0.0
+    for c in range(k):
+        share = shares[c]
+        for r in range(m):
+            share[r] *= q[r]
+
+
+@kernel
+def gather(kind, offset, tile, m, share, z, a, first, second):
+    """Add the moments of a tile about one mean, weighted by the share of its component in each row."""
+    d = tile.shape[0]
+    for i in range(d):
+        x, y, b, s = tile[i], z[i], offset[i], 0.0
+        for r in range(m):
+            y[r] = x[r] - b
+        for r in range(m):
+            s += share[r] * y[r]
+        first[i] += s
+        if kind == FULL:
+            for r in range(m):
+                a[r] = share[r] * y[r]
+            for j in range(i + 1):
+                w, s = z[j], 0.0
+                for r in range(m):
+                    s += a[r] * w[r]
+                second[i, j] += s
+        elif kind != TIED:
+            s = 0.0
+            for r in range(m):
+                s += share[r] * y[r] * y[r]
+            second[0, i if kind == DIAG else 0] += s
+
+
+@kernel
+def expectation(X, weight, kind, center, offsets, factors, constants, counts, first, second):
+    """Add the statistics of a block to (counts, first, second); return its log-likelihood."""
+    k, d = offsets.shape
+    tile, white, z = np.empty((d, TILE)), np.empty((d, TILE)), np.empty((d, TILE))
+    a, q, norm, shares = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty((k, TILE))
+    total = 0.0
+    for start in range(0, X.shape[0], TILE):
+        m = lay_out(X, start, center, tile)
+        posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm)
+        if weight is not None:
+            for r in range(m):
+                norm[r] *= weight[start + r]
+        for r in range(m):
+            total += norm[r]
+        for c in range(k):
+            share, s = shares[c], 0.0
+            if weight is not None:
+                for r in range(m):
+                    share[r] *= weight[start + r]
+            for r in range(m):
+                s += share[r]
+            counts[c] += s
+            gather(kind, offsets[c], tile, m, share, z, a, first[c], second[c if kind != TIED else 0])
+    return total
+
+
+@kernel
+def posterior_rows(X, kind, center, offsets, factors, constants, out, density):
+    """Write the posterior (n, k) and the log-density (n,) of the rows of a block."""
+    k, d = offsets.shape
+    tile, white, z = np.empty((d, TILE)), np.empty((d, TILE)), np.empty((d, TILE))
+    a, q, norm, shares = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty((k, TILE))
+    for start in range(0, X.shape[0], TILE):
+        m = lay_out(X, start, center, tile)
+        posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm)
+        for r in range(m):
+            density[start + r] = norm[r]
+            for c in range(k):
+                out[start + r, c] = shares[c, r]
+
+
+def e_block(X, weight, components):
+    """Log-likelihood of a block, weights of the components in it, and moments about their means."""
+    k, d = components.offsets.shape
+    second = {FULL: (k, d, d), TIED: (1, 1, 1), DIAG: (k, 1, d), SPHERICAL: (k, 1, 1)}[components.kind]
+    counts, first, second = np.zeros(k), np.zeros((k, d)), np.zeros(second)
+    return float(expectation(X, weight, *components, counts, first, second)), counts, first, second
+
+
+def posterior_block(X, weight, components):
+    """Posterior of each row of a block, and its log-density."""
+    out, density = np.empty((X.shape[0], len(components.offsets))), np.empty(X.shape[0])
+    posterior_rows(X, *components, out, density)
+    return out, density
+
+
+def density_block(X, weight, components):
+    """Log-density of each row of a block."""
+    return posterior_block(X, weight, components)[1]
+
+
+def score_block(X, weight, components):
+    """Total weight and log-likelihood of a block."""
+    density = density_block(X, weight, components)
+    return (float(len(density)), float(density.sum())) if weight is None else (float(weight.sum()), float(weight @ density))
+
+
+def label_block(X, weight, components):
+    """Most probable component of each row of a block; ties go to the first."""
+    return posterior_block(X, weight, components)[0].argmax(axis=1)
