@@ -152,7 +152,6 @@ def test_the_bound_takes_hard_assignments_and_refuses_what_is_no_distribution():
         decomposition(joint, joint[:, :1])
 
 
-@pytest.mark.item("CLU-07")
 @pytest.mark.parametrize("seed", range(5))
 def test_the_likelihood_is_q_plus_h_plus_d_anywhere(seed):
     rng = np.random.default_rng(seed)
@@ -177,7 +176,6 @@ def test_the_likelihood_is_q_plus_h_plus_d_anywhere(seed):
             assert (up - down) / 2e-5 == pytest.approx((q_up - q_down) / 2e-5, rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.item("CLU-07")
 def test_the_bound_need_not_be_concave():
     # Erratum: 004 calls the bound convex with one maximum. As a function of a variance, Q bends both ways.
     X = np.array([[0.0], [1.0], [4.0], [5.0]])
@@ -188,7 +186,6 @@ def test_the_bound_need_not_be_concave():
     assert bends.min() < 0 < bends.max()
 
 
-@pytest.mark.item("CLU-07")
 def test_likelihoods_rise_and_differ_between_starts():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2)) + 4 * rng.integers(0, 3, size=(150, 2))
