@@ -53,7 +53,7 @@ def inverse_factors(covariances, kind):
             raise np.linalg.LinAlgError("A variance is not positive.")
         return 1.0 / np.sqrt(covariances).reshape(len(covariances), 1, -1)
     lower = np.linalg.cholesky(covariances if kind == "full" else covariances[None])
-    return np.stack([dtrtri(factor, lower=1)[0] for factor in lower])
+    return np.ascontiguousarray(np.stack([dtrtri(factor, lower=1)[0] for factor in lower]))  # the kernels know one layout
 
 
 def components_of(weights, means, covariances, kind, center):
