@@ -9,13 +9,13 @@ from sklearn.model_selection import StratifiedKFold
 import lemmata
 from cli.commandline import offer, run, save
 from lemmata.cli.compare import Result, candidates, choose_costs, compare, make_job, rank
-from lemmata.cli.costs import Costs, DecisionModel, read_costs
 from lemmata.cli.estimators import default_estimators, is_meta
 from lemmata.cli.promise import DELTA, promise, promises
 from lemmata.cli.show import score_rows
 from lemmata.cli.warm import tiny_fits
 from lemmata.core.table import Table, read_table
 from lemmata.core.table_encoder import TableEncoder
+from lemmata.decision.costs import Costs, DecisionModel, read_costs
 from lemmata.linear_model import LogisticRegression, ProbitRegression
 from lemmata.theory.bounds.holdout import cross_validation_bound
 from lemmata.theory.structural_risk import StructuralRiskMinimizer

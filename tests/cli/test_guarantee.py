@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import beta, binom
 
 from cli.commandline import run, save
-from lemmata.cli.costs import Costs, DecisionModel
 from lemmata.cli.unseen import promise_of
 from lemmata.cluster import KMeans
 from lemmata.core.table import Table
 from lemmata.core.table_model import TableModel
+from lemmata.decision.costs import Costs, DecisionModel
 from lemmata.linear_model import LinearRegression, LogisticRegression
 from lemmata.theory.bounds.holdout import betting_bound
 

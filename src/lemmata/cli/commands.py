@@ -372,8 +372,8 @@ def _load(path: Path) -> Any:
 
 
 def _with_predictions(model: Any, table: Any) -> Any:
-    from lemmata.cli.costs import DecisionModel
     from lemmata.core.table import Table, shown
+    from lemmata.decision.costs import DecisionModel
 
     decides = isinstance(model, DecisionModel)
     name = f"predicted_{model.target}" if model.target else "cluster"
@@ -396,7 +396,7 @@ def _free(name: str, taken: Any) -> str:
 def _score(model: Any, table: Any) -> tuple[str, float]:
     from sklearn.base import is_regressor
 
-    from lemmata.cli.costs import DecisionModel
+    from lemmata.decision.costs import DecisionModel
 
     if isinstance(model, DecisionModel):
         return "mean cost", -model.score(table)

@@ -22,12 +22,12 @@ from sklearn.metrics import silhouette_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import get_tags
 
-from lemmata.cli.costs import REJECTED, Costs, DecisionModel, read_costs, zero_one_costs
 from lemmata.cli.estimators import default_estimators, is_meta
 from lemmata.core.certificate import Certificate
 from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, shown
 from lemmata.core.table_encoder import TableEncoder, floats
 from lemmata.core.table_model import TableModel
+from lemmata.decision.costs import REJECTED, Costs, DecisionModel, read_costs, zero_one_costs
 from lemmata.report.decisions import accuracy_of_decided
 from lemmata.report.page import verdict
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
-from lemmata.cli.costs import DecisionModel
 from lemmata.cli.promise import percent
 from lemmata.core.table import Table, is_missing, shown
 from lemmata.core.table_encoder import Plan
 from lemmata.core.table_model import TableModel
+from lemmata.decision.costs import DecisionModel
 from lemmata.theory import Bound, Guarantee, guarantee
 from lemmata.theory.guarantees.regression import LARGER, QUANTILE
 

@@ -190,7 +190,6 @@ class SoftKMeans(NearestCenter):
     labels_ : (n_samples,), center of which each row has the largest share; ties go to the first.
     free_energy_ : What is minimized: the inertia minus the entropies of the shares over β.
     inertia_ : Weighted sum of squared distances to the centers, each times its share.
-    classes_ : (n_clusters,), the labels to which the columns of `predict_proba` belong: 0, 1, …
     n_iter_ : Passes.
     converged_ : Whether the last pass moved no center by more than tol.
     trace_ : Free energy before each move.
@@ -307,11 +306,6 @@ class SoftKMeans(NearestCenter):
 
     def _doubles(self):
         return self.cluster_centers_.astype(float)
-
-    @property
-    def classes_(self):
-        """The labels to which the columns of `predict_proba` belong."""
-        return np.arange(len(self.cluster_centers_))
 
     def predict(self, X):
         """Give each row the number of the center of which it has the largest share."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lemmata.core.table import Column, shown, sniff
 from lemmata.core.table_model import TableModel
-from lemmata.decision import Decide
+from lemmata.decision.decide import Decide
 
 REJECTED = "rejected"  # what a model of the command line answers where it refuses
 
