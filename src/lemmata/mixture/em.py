@@ -13,6 +13,7 @@ Convergence is declared on a plain step only, since a leap that gains little may
 [1] Varadhan & Roland, Scand. J. Stat. 35 (2008): SQUAREM, scheme S3.
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,6 +24,13 @@ from lemmata.core.random import generator, spawn
 from lemmata.core.threads import serial_blas
 
 WAIT = 5  # plain passes after a leap that failed: they leave the slow directions, along which leaping pays
+
+
+@dataclass(frozen=True)
+class Restarted(Run):
+    """The best run of several, and the mean log-likelihood that each of them reached."""
+
+    restarts: np.ndarray
 
 
 class LatentModel:
@@ -110,7 +118,8 @@ def em(model, X, *, sample_weight=None, n_init=1, tol=1e-10, max_iter=1000, acce
 
     Returns
     -------
-    run : `run.state` has the parameters, `run.trace` the mean log-likelihood at each pass.
+    run : `run.state` has the parameters, `run.trace` the mean log-likelihood at each pass of the best run, `run.restarts` that
+        which each run reached.
 
     Examples
     --------
@@ -138,7 +147,7 @@ def _plain_drive(step, state, *, fitted, **options):
 
 
 def best_of(model, blocks, rngs, drive, *, tol, acceleration, fitted=None):
-    """Run EM from one start for each generator; return the run that reached the highest likelihood.
+    """Run EM from one start for each generator; return the run that reached the highest likelihood, and what the others did.
 
     Parameters
     ----------
@@ -146,7 +155,7 @@ def best_of(model, blocks, rngs, drive, *, tol, acceleration, fitted=None):
     fitted : Function that turns parameters into fitted attributes, for callbacks.
     """
     total = blocks.reduce(_weight_block)
-    best = None
+    best, reached = None, []
     for rng in rngs:
         state = begin(model.start(blocks, rng))
         run = drive(
@@ -158,11 +167,12 @@ def best_of(model, blocks, rngs, drive, *, tol, acceleration, fitted=None):
             name=model.name,
             fitted=None if fitted is None else lambda state: fitted(state[1]),
         )
+        reached.append(run.trace[-1] if run.n_iter else -np.inf)
         if best is None or (run.n_iter and run.trace[-1] > best.trace[-1]):  # an interrupted run may have no trace
             best = run
         if run.reason in ("interrupted", "callback"):
             break
-    return Run(best.state[1], best.trace, best.converged, best.reason)
+    return Restarted(best.state[1], best.trace, best.converged, best.reason, np.array(reached))
 
 
 def begin(parameters):

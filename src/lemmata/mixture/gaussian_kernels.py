@@ -197,19 +197,3 @@ def posterior_block(X, weight, components):
     out, density = np.empty((X.shape[0], len(components.offsets))), np.empty(X.shape[0])
     posterior_rows(X, *components, out, density)
     return out, density
-
-
-def density_block(X, weight, components):
-    """Log-density of each row of a block."""
-    return posterior_block(X, weight, components)[1]
-
-
-def score_block(X, weight, components):
-    """Total weight and log-likelihood of a block."""
-    density = density_block(X, weight, components)
-    return (float(len(density)), float(density.sum())) if weight is None else (float(weight.sum()), float(weight @ density))
-
-
-def label_block(X, weight, components):
-    """Most probable component of each row of a block; ties go to the first."""
-    return posterior_block(X, weight, components)[0].argmax(axis=1)

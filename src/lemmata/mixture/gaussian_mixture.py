@@ -9,18 +9,15 @@ from numbers import Integral, Real
 from os import PathLike
 
 import numpy as np
-from sklearn.base import DensityMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from lemmata.cluster import KMeans
 from lemmata.cluster.seeding import draw_centers
-from lemmata.core.estimator import Estimator, Iterative, as_output
-from lemmata.core.random import generator, spawn
 from lemmata.core.threads import serial_blas
 from lemmata.mixture import gaussian_kernels as kernels
-from lemmata.mixture.em import best_of
+from lemmata.mixture.finite import FiniteMixture
 from lemmata.mixture.gaussian import GaussianModel, Table, as_matrices, components_of, inverse_factors
 from lemmata.mixture.gaussian_certificate import certificate
 
@@ -69,7 +66,7 @@ class _Started(GaussianModel):
         return {"kind": self.kind, "floor": self.floor, "table": self.table, "scale": self.scale}
 
 
-class GaussianMixture(DensityMixin, Iterative, Estimator):
+class GaussianMixture(FiniteMixture):
     """Fit a sum of Gaussian densities to rows.
 
     Parameters
@@ -100,6 +97,7 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
     precisions_cholesky_ : Upper triangles U with precision UUᵀ; square roots for "diag" and "spherical".
     lower_bound_ : Mean log-likelihood of a row under the fitted parameters.
     lower_bounds_ : The same as trace_.
+    restarts_ : (n_init,), mean log-likelihood that each run reached: how much the start matters.
     n_iter_ : Passes of the best run.
     converged_ : Whether it met tol.
     trace_ : Mean log-likelihood at each pass of the best run, before its M-step.
@@ -181,22 +179,10 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
             raise ValueError(f"n_samples={blocks.n_rows} should be >= n_components={self.n_components}.")
         all_given = all(given is not None for given in self._given(blocks.n_columns))
         n_runs = 1 if all_given else self.n_init
-        with serial_blas(), self._fitting(blocks, n_runs, X=X, y=y) as fitting:
+        with serial_blas():
             model = _Started(self, Table(blocks), X, sample_weight)
-            run = best_of(
-                model,
-                blocks,
-                spawn(generator(self.random_state), n_runs),
-                fitting.iterate,
-                tol=self.tol,
-                acceleration=self.acceleration is not None,
-                fitted=_attributes,
-            )
-            for name, value in _attributes(run.state).items():
-                setattr(self, name, value)
-            self.n_iter_, self.converged_, self.trace_ = run.n_iter, run.converged, run.trace
-            self.lower_bound_ = self._score(blocks)[1]
-            self._report(model.collapsed(run.state))
+        parameters = self._maximize(model, blocks, n_runs, X, y)
+        self._report(model.collapsed(parameters))
         return self
 
     def _report(self, collapsed):
@@ -227,50 +213,6 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         if precisions is not None and not _positive(precisions, kind):
             raise ValueError("precisions_init must be positive, and symmetric positive definite where they are matrices.")
         return found
-
-    def fit_predict(self, X, y=None, sample_weight=None):
-        """Fit, and give each row its most probable component."""
-        return self.fit(X, sample_weight=sample_weight).predict(X)
-
-    def predict(self, X):
-        """Give each row its most probable component."""
-        blocks, components = self._prepared(X)
-        return blocks.map(kernels.label_block, components)
-
-    def predict_proba(self, X):
-        """Give the probability of each component for each row."""
-        blocks, components = self._prepared(X)
-        return as_output(blocks.map(kernels.posterior_block, components)[0], blocks.dtype)
-
-    def score_samples(self, X):
-        """Give the log-density of each row."""
-        blocks, components = self._prepared(X)
-        return as_output(blocks.map(kernels.density_block, components), blocks.dtype)
-
-    def score(self, X, y=None, sample_weight=None):
-        """Give the mean log-density of the rows."""
-        return self._score(self._checked(X, sample_weight))[1]
-
-    def bic(self, X, sample_weight=None):
-        """Give Bayes' information criterion on rows X: the lower the better."""
-        total, score = self._score(self._checked(X, sample_weight))
-        return -2 * total * score + self._n_parameters() * float(np.log(total))
-
-    def aic(self, X, sample_weight=None):
-        """Give Akaike's information criterion on rows X: the lower the better."""
-        total, score = self._score(self._checked(X, sample_weight))
-        return -2 * total * score + 2 * self._n_parameters()
-
-    def sample(self, n_samples=1):
-        """Draw rows from the density, those of each component together; return them and their components."""
-        check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
-        rng = generator(self.random_state)
-        counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
-        lowers = np.linalg.cholesky(as_matrices(self.covariances_, self.covariance_type, *self.means_.shape))
-        parts = [m + rng.standard_normal((n, len(m))) @ f.T for n, m, f in zip(counts, self.means_, lowers, strict=True)]
-        return np.concatenate(parts), np.repeat(np.arange(len(counts)), counts)
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove that the fit is stationary: an EM step, computed by another way, leaves every parameter where it is."""
@@ -303,20 +245,10 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         upper = self.precisions_cholesky_
         return upper @ np.swapaxes(upper, -1, -2) if self.covariance_type in ("full", "tied") else upper**2
 
-    @property
-    def lower_bounds_(self):
-        """Mean log-likelihood at each pass."""
-        return self.trace_
-
     def _n_parameters(self):
         k, d = self.means_.shape
         free = {"full": k * d * (d + 1) // 2, "tied": d * (d + 1) // 2, "diag": k * d, "spherical": k}
         return free[self.covariance_type] + k * d + k - 1
-
-    def _score(self, blocks):
-        """Total weight and mean log-density."""
-        total, value = blocks.reduce(kernels.score_block, self._components())
-        return total, value / total
 
     def _components(self):
         """Give the fitted parameters as the kernels want them, whatever was done to them since."""
@@ -328,18 +260,18 @@ class GaussianMixture(DensityMixin, Iterative, Estimator):
         center = self.weights_ @ self.means_
         return components_of(self.weights_, self.means_, self.covariances_, self.covariance_type, center)
 
-    def _checked(self, X, sample_weight=None):
-        check_is_fitted(self)
-        return self._blocks(X, sample_weight=sample_weight, reset=False, order="C")
+    def _draw(self, component, n, rng):
+        """Draw rows from one Gaussian."""
+        k, d = self.means_.shape
+        lower = np.linalg.cholesky(as_matrices(self.covariances_, self.covariance_type, k, d)[component])
+        return self.means_[component] + rng.standard_normal((n, d)) @ lower.T
 
-    def _prepared(self, X):
-        return self._checked(X), self._components()
+    @staticmethod
+    def _attributes(parameters):
+        weights, means, covariances = parameters
+        return {"weights_": weights, "means_": means, "covariances_": covariances}
 
-
-def _attributes(parameters):
-    """Name the parameters as fitted attributes."""
-    weights, means, covariances = parameters
-    return {"weights_": weights, "means_": means, "covariances_": covariances}
+    _posterior_block = staticmethod(kernels.posterior_block)
 
 
 def _positive(precisions, kind):
