@@ -23,7 +23,7 @@ SETTINGS = {
 }
 SEPARABLE = {"Perceptron"}  # classifiers that promise something only where the classes lie apart
 # Records of how a fit went: they describe the past, not the model, and no certificate may read them.
-HISTORY = {"n_iter_", "converged_", "trace_"}
+HISTORY = {"n_iter_", "converged_", "trace_", "restarts_"}
 
 
 class Problem(NamedTuple):
