@@ -5,18 +5,25 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator, clone, is_classifier, is_clusterer, is_regressor
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 import lemmata
 
 # What an estimator needs to be tested at this size, where its defaults are meant for larger tables.
 SETTINGS = {
+    "BernoulliMixture": {"n_components": 2},
+    "BinomialMixture": {"n_components": 2, "n_trials": 8},
+    "CategoricalMixture": {"n_components": 2, "n_categories": 4},  # as many in each column, so that arrays can be compared
     "GaussianMixture": {"n_components": 2},
+    "GibbsMixture": {"n_components": 3, "alpha": 10.0},  # a smaller alpha lets two groups of ten rows merge for long
     "KMeans": {"n_clusters": 3},
     "KMedians": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},
     "SoftKMeans": {"n_clusters": 3},
+    "StochasticEM": {"n_components": 2},
     "Ridge": {"alpha": 0.7},
     "Perceptron": {"shuffle": False},  # a weight is repetition in a row; copies of a row would be shuffled apart
     "SGDClassifier": {"shuffle": False},
@@ -50,6 +57,9 @@ def problem(cls, seed=0, n=60):
     if "random_state" in model.get_params():
         model.set_params(random_state=seed)
     scales, offset = np.array([1.0, 0.5, 2.0, 1.0]), np.array([3.0, -1.0, 0.0, 5.0])
+    if cls.__name__ in ("BinomialMixture", "CategoricalMixture"):
+        chances = rng.uniform(0.1, 0.9, size=(3, 4))[np.arange(n) % 3]
+        return Problem(model, rng.binomial(8 if cls.__name__ == "BinomialMixture" else 3, chances).astype(float), None)
     if is_clusterer(model) or get_tags(model).estimator_type == "density_estimator":
         centers = rng.normal(size=(3, 4)) * 4
         X = (centers[np.arange(n) % 3] + rng.normal(size=(n, 4))) * scales + offset
@@ -78,6 +88,17 @@ def fitted(model):
             inner = {f"{k}.{name}": value for name, value in fitted(v).items()} if isinstance(v, BaseEstimator) else {k: v}
             found |= inner
     return found
+
+
+def needs_weights(model):
+    """Skip the test of an estimator that takes no weights of rows."""
+    if not has_fit_parameter(model, "sample_weight"):
+        pytest.skip("takes no weights")
+
+
+def predictions(model, X):
+    """Give what a model makes of rows: its predictions, or the rows transformed."""
+    return np.asarray(model.predict(X) if hasattr(model, "predict") else model.transform(X))
 
 
 def with_attribute(model, name, value):

@@ -5,7 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
-from contracts.problems import ESTIMATORS, NAMES, fitted, problem, with_attribute
+from contracts.problems import ESTIMATORS, NAMES, fitted, needs_weights, problem, with_attribute
 from lemmata.core.certificate import free
 
 SEEDS = range(3)
@@ -26,6 +26,7 @@ def test_a_default_fit_is_a_certified_fit(cls, seed, dtype):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_weighted_fit_is_certified(cls, seed):
     task = problem(cls, seed)
+    needs_weights(task.model)
     weight = np.random.default_rng(seed).integers(0, 4, len(task.X)).astype(float)
     model = task.fit(sample_weight=weight)
     assert task.certify(model, sample_weight=weight).holds

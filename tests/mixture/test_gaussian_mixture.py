@@ -229,6 +229,7 @@ def test_without_a_floor_the_likelihood_has_no_bound_and_with_one_the_collapse_i
 
 
 @kinds
+@pytest.mark.filterwarnings("ignore:No column varies by as much as reg_covar")
 def test_a_high_floor_may_lower_the_likelihood_by_no_more_than_it_explains_and_merges_components(kind):
     falls = []
     for seed in range(8):
@@ -239,6 +240,35 @@ def test_a_high_floor_may_lower_the_likelihood_by_no_more_than_it_explains_and_m
         model = GaussianMixture(3, **options).fit(X)
         assert model.certify(X).holds, str(model.certify(X))
     assert min(falls) < -1e-6, "no likelihood fell, so the allowance was not tested"
+
+
+def test_a_table_below_the_floor_is_said():
+    with pytest.warns(ConvergenceWarning, match="No column varies by as much as reg_covar=1e-06"):
+        GaussianMixture(2, random_state=0).fit(1e-5 * blobs(n=100, d=2))
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_components_that_coincide_on_a_saddle_are_refused(kind):
+    # Two equal components stay equal for ever, although two different ones would be far more likely.
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2)) + 4.0 * rng.integers(0, 2, size=(300, 1))
+    precisions = np.linalg.inv(np.cov(X.T))
+    given = {"full": [precisions] * 2, "diag": [np.diag(precisions)] * 2, "spherical": [1.0, 1.0]}[kind]
+    start = {"means_init": [X.mean(axis=0)] * 2, "weights_init": [0.5, 0.5], "precisions_init": given}
+    model = GaussianMixture(2, covariance_type=kind, **start).fit(X)
+    assert np.allclose(model.means_[0], model.means_[1])
+    assert [check.name for check in model.certify(X).checks if not check.holds] == ["split"]
+    assert GaussianMixture(2, covariance_type=kind, random_state=0).fit(X).lower_bound_ > model.lower_bound_ + 0.01
+
+
+@pytest.mark.filterwarnings("ignore:Only 2 of 3 clusters have rows")
+def test_components_that_coincide_on_equal_rows_are_no_saddle():
+    X = np.array([[0.0, 0.0], [1.0, 1.0]] * 10)
+    with pytest.warns(ConvergenceWarning, match="collapsed"):
+        model = GaussianMixture(3, random_state=0).fit(X)
+    checks = {check.name: check for check in model.certify(X).checks}
+    assert checks["split"].value < 1e-6
+    assert model.certify(X).holds
 
 
 def test_a_constant_column_is_no_collapse():

@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, RegressorMixin, is_clusterer
 from sklearn.callback import CallbackSupportMixin
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, assert_all_finite, check_is_fitted, validate_data
 
@@ -72,8 +73,7 @@ class Estimator(BaseEstimator):
         tags = self.__sklearn_tags__()
         if is_stored(X):
             names = None if reset or not hasattr(self, "feature_names_in_") else list(self.feature_names_in_)
-            allow_nan = tags.input_tags.allow_nan
-            blocks = Blocks.of(X, *targets, sample_weight, columns=names, allow_nan=allow_nan, labels=labels)
+            blocks = Blocks.of(X, *targets, sample_weight, columns=names, allow_nan=tags.input_tags.allow_nan, labels=labels)
             self._check_columns(blocks, reset)
             if blocks.first()[-1] is not None and blocks.reduce(_negative_block):
                 raise ValueError("Negative values in sample_weight: a weight means repetition and is at least 0.")
@@ -101,8 +101,8 @@ class Estimator(BaseEstimator):
                 targets = tuple(t[present] for t in targets)
         blocks = ArrayBlocks(X, (*targets, weight), None, None)
         blocks.complete = complete
-        if not tags.input_tags.allow_nan and not np.isfinite(_by_memory(blocks).reduce(_total_block)):
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        if not np.isfinite(_by_memory(blocks).reduce(_total_block)):  # a sum that is finite hides neither NaN nor infinity
+            assert_all_finite(X, allow_nan=tags.input_tags.allow_nan, estimator_name=type(self).__name__, input_name="X")
         return blocks
 
     def _check_columns(self, blocks: Blocks, reset: bool) -> None:
@@ -198,6 +198,12 @@ def _labels_block(X: Any, y: Any, weight: Any) -> _Labels:
 
 class Clusterer(ClusterMixin, Estimator):
     """Base of estimators that put rows into groups."""
+
+
+def gives_groups(estimator: Any) -> bool:
+    """Tell whether `predict` gives each row a group: that of a clusterer, or the component of a mixture."""
+    mixture = get_tags(estimator).estimator_type == "density_estimator" and hasattr(estimator, "predict")
+    return is_clusterer(estimator) or mixture
 
 
 def _by_memory(blocks: ArrayBlocks) -> ArrayBlocks:

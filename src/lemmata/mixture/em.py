@@ -8,7 +8,9 @@ EM converges linearly, at the rate of the share of information that is hidden. S
 θ ↦ M(θ), and from two steps f₀ = M(θ₀) − θ₀ and f₁ = M(θ₁) − θ₁ with θ₁ = M(θ₀) the squared extrapolation [1] goes to
 θ₀ + 2α f₀ + α² (f₁ − f₀), α = ‖f₀‖/‖f₁ − f₀‖, in coordinates without constraints; α = 1 would be EM's own θ₂. A leap is
 tried, not trusted: where the log-likelihood falls, the next pass starts from the plain EM step that the leap replaced.
-Convergence is declared on a plain step only, since a leap that gains little may have just missed.
+Convergence is declared on a plain step only, since a leap that gains little may have just missed. And where EM comes to rest
+near a point at which the likelihood is stationary but no maximum, it would leave again too slowly to be seen: a model that can
+tell proposes where to go on, and that is a leap like any other.
 
 [1] Varadhan & Roland, Scand. J. Stat. 35 (2008): SQUAREM, scheme S3.
 """
@@ -44,6 +46,8 @@ class LatentModel:
     m_step(statistics, parameters) : Parameters that maximize the expected log joint density; the old ones are for what the
         statistics say nothing about.
     slack(before, after) : How much the mean log-likelihood may fall in a step, by a penalty that the M-step obeys; default 0.
+    complete(parameters) : Whether nothing is hidden, so that one step leads to the maximum; by default never.
+    escape(before, after) : Where to go on if such a step gained nothing and yet is no maximum; by default nowhere, None.
     pack(parameters) : The parameters as a vector without constraints, in which to leap, or None.
     unpack(vector) : The parameters, or None where the vector leads out of bounds.
 
@@ -91,6 +95,14 @@ class LatentModel:
     def slack(self, before, after):
         """Bound how much the mean log-likelihood may fall in this step."""
         return 0.0
+
+    def complete(self, parameters):
+        """Tell whether nothing is hidden."""
+        return False
+
+    def escape(self, before, after):
+        """Give parameters beside a point of rest that is no maximum, or None."""
+        return
 
     def pack(self, parameters):
         """Give the parameters as a vector without constraints, or None."""
@@ -159,7 +171,7 @@ def best_of(model, blocks, rngs, drive, *, tol, acceleration, fitted=None):
     for rng in rngs:
         state = begin(model.start(blocks, rng))
         run = drive(
-            partial(step, model, blocks, total, acceleration),
+            partial(step, model, blocks, total, acceleration, tol),
             state,
             tol=tol,
             monotone="up",
@@ -183,7 +195,7 @@ def begin(parameters):
     return parameters, parameters, -np.inf, False, 0, ()
 
 
-def step(model, blocks, total, leaps, state):
+def step(model, blocks, total, leaps, tol, state):
     """Pass over the rows once; return (state, mean log-likelihood, its change by a plain step).
 
     The memory has the parameters of the pass before and, where that was a step to leap from, their vector and its step.
@@ -202,6 +214,11 @@ def step(model, blocks, total, leaps, state):
         if len(memory) == 3 and not leaped and wait == 0:
             target = _leap(model, *memory[1:], now[2])
     change = np.inf if leaped else abs(value - before)
+    if np.isfinite(before) and model.complete(tried):
+        target, change = None, 0.0
+    elif change <= tol and wait == 0:
+        target = model.escape(tried, after)
+        change = change if target is None else np.inf
     return (after if target is None else target, after, value, target is not None, max(wait - 1, 0), now), value, change
 
 

@@ -15,11 +15,10 @@ from lemmata.core.threads import serial_blas
 from lemmata.mixture.em import best_of
 
 
-class FiniteMixture(DensityMixin, Iterative, Estimator):
-    """Base of mixtures that are fitted by EM.
+class FittedByEM(DensityMixin, Iterative, Estimator):
+    """Base of densities that are fitted by EM.
 
-    A kind of mixture has the parameters n_components, tol, max_iter, n_init, acceleration, random_state, verbose and
-    checkpoint, the fitted weights_, and these methods.
+    A kind of density has the parameters tol, max_iter, acceleration, random_state, verbose and checkpoint, and these methods.
 
     Methods
     -------
@@ -27,7 +26,6 @@ class FiniteMixture(DensityMixin, Iterative, Estimator):
     _components() : The fitted parameters as `_posterior_block` wants them.
     _posterior_block(X, weight, components) : Posterior (rows, components) and log-density (rows,) of a block.
     _n_parameters() : Number of free parameters.
-    _draw(component, n, rng) : So many rows of one component.
     """
 
     def _maximize(self, model, blocks, n_runs, X, y):
@@ -48,18 +46,6 @@ class FiniteMixture(DensityMixin, Iterative, Estimator):
             self.lower_bound_ = self._score(blocks)[1]
         return run.state
 
-    def fit_predict(self, X, y=None, sample_weight=None):
-        """Fit, and give each row its most probable component."""
-        return self.fit(X, sample_weight=sample_weight).predict(X)
-
-    def predict(self, X):
-        """Give each row its most probable component; ties go to the first."""
-        return self._posterior(X)[0].argmax(axis=1)
-
-    def predict_proba(self, X):
-        """Give the probability of each component for each row."""
-        return self._posterior(X)[0]
-
     def score_samples(self, X):
         """Give the log-density of each row."""
         return self._posterior(X)[1]
@@ -78,21 +64,6 @@ class FiniteMixture(DensityMixin, Iterative, Estimator):
         total, score = self._score(self._checked(X, sample_weight))
         return -2 * total * score + 2 * self._n_parameters()
 
-    def sample(self, n_samples=1):
-        """Draw rows from the density, those of each component together; return them and their components."""
-        check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
-        rng = generator(self.random_state)
-        counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
-        rows = np.concatenate([self._draw(k, n, rng) for k, n in enumerate(counts)])
-        return rows, np.repeat(np.arange(len(counts)), counts)
-
-    @property
-    def lower_bounds_(self):
-        """Mean log-likelihood at each pass."""
-        return self.trace_
-
     def _posterior(self, X):
         """Posterior of each row and its log-density, in the precision of X."""
         blocks = self._checked(X)
@@ -107,6 +78,42 @@ class FiniteMixture(DensityMixin, Iterative, Estimator):
     def _checked(self, X, sample_weight=None):
         check_is_fitted(self)
         return self._blocks(X, sample_weight=sample_weight, reset=False, order="C")
+
+
+class FiniteMixture(FittedByEM):
+    """Base of mixtures; a kind of mixture has the parameters n_components and n_init and the fitted weights_ as well.
+
+    Methods
+    -------
+    _draw(component, n, rng) : So many rows of one component.
+    """
+
+    def fit_predict(self, X, y=None, sample_weight=None):
+        """Fit, and give each row its most probable component."""
+        return self.fit(X, sample_weight=sample_weight).predict(X)
+
+    def predict(self, X):
+        """Give each row its most probable component; ties go to the first."""
+        return self._posterior(X)[0].argmax(axis=1)
+
+    def predict_proba(self, X):
+        """Give the probability of each component for each row."""
+        return self._posterior(X)[0]
+
+    def sample(self, n_samples=1):
+        """Draw rows from the density, those of each component together; return them and their components."""
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
+        rng = generator(self.random_state)
+        counts = rng.multinomial(n_samples, self.weights_ / self.weights_.sum())
+        rows = np.concatenate([self._draw(k, n, rng) for k, n in enumerate(counts)])
+        return rows, np.repeat(np.arange(len(counts)), counts)
+
+    @property
+    def lower_bounds_(self):
+        """Mean log-likelihood at each pass."""
+        return self.trace_
 
 
 def score_block(X, weight, posterior_block, components):

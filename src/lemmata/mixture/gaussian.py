@@ -5,6 +5,8 @@ The density is p(x) = Σₖ πₖ N(x|μₖ, Σₖ). With the responsibilities r
     πₖ = nₖ/n,   μₖ = Σᵢ sᵢ rᵢₖ xᵢ / nₖ,   Σₖ = Σᵢ sᵢ rᵢₖ (xᵢ − μₖ)(xᵢ − μₖ)ᵀ / nₖ + floor·I;
 
 one covariance for all components is their mean, weighted by πₖ; a diagonal one keeps the diagonal, a spherical one its mean.
+Where entries are missing, the sums are expectations given what is seen (`missing_kernels`); that entries are missing must not
+depend on what they would have been, given the seen ones.
 
 Without the floor the likelihood has no maximum: a component that sits on a single row and shrinks makes it infinite [1]. With
 the floor the M-step maximizes the expected log joint density minus ½ floor Σₖ nₖ tr Σₖ⁻¹, so the log-likelihood may fall in a
@@ -20,8 +22,9 @@ from scipy.linalg.lapack import dtrtri
 from lemmata.cluster import lloyd
 from lemmata.cluster.bounds import scatter_block
 from lemmata.core.certificate import TINY
+from lemmata.mixture import gaussian_kernels, missing
 from lemmata.mixture.em import LatentModel
-from lemmata.mixture.gaussian_kernels import KINDS, Components, e_block
+from lemmata.mixture.gaussian_kernels import KINDS, Components
 
 ON_THE_FLOOR = 2.0  # times the floor: a component this narrow is mostly floor
 OFF_THE_FLOOR = 100.0  # times the floor: a table this wide is not
@@ -64,7 +67,13 @@ def components_of(weights, means, covariances, kind, center):
     halves = np.log(diagonals).sum(axis=1) * (d if kind == "spherical" else 1)
     logs = np.log(weights, where=weights > 0, out=np.full(k, -np.inf))
     constants = logs + halves - 0.5 * d * np.log(2 * np.pi)
-    return Components(KINDS[kind], center, means - center, factors, constants)
+    shaped = np.ascontiguousarray(covariances, dtype=float).reshape(factors.shape)
+    return Components(KINDS[kind], center, means - center, factors, constants, shaped, logs)
+
+
+def posterior_block(X, weight, components):
+    """Posterior of each row of a block, holes or not, and its log-density."""
+    return (missing if np.isnan(X).any() else gaussian_kernels).posterior_block(X, weight, components)
 
 
 def precision_traces(covariances, kind, k, d):
@@ -85,15 +94,30 @@ def nearest_block(X, weight, centers):
 
 
 class Table:
-    """What a model needs to know of a table: its weight, mean and covariance."""
+    """What a model needs to know of a table: its weight, mean and covariance, and whether it has holes.
+
+    With holes, mean and variances are those of the seen entries of each column, and the covariance is diagonal.
+    """
 
     def __init__(self, blocks):
         X, weight = blocks.first()
         origin = np.average(X, axis=0, weights=weight).astype(float)
         self.total, offsets, products = blocks.reduce(scatter_block, origin)
+        self.holes = bool(np.isnan(products).any()) and blocks.reduce(missing.holes_block) > 0
+        if self.holes:
+            self._look_at_seen(blocks, np.nan_to_num(origin))
+            return
         shift = offsets / self.total
         self.mean = origin + shift
         self.covariance = products / self.total - np.outer(shift, shift)
+
+    def _look_at_seen(self, blocks, origin):
+        for _ in range(2):  # the second time about the mean, so that no digits are lost
+            seen, offsets, squares = blocks.reduce(missing.available_block, origin)
+            if not (seen > 0).all():
+                raise ValueError(f"Column {int(np.argmin(seen))} has no value in any row: leave it out.")
+            origin = origin + offsets / seen
+        self.mean, self.covariance = origin, np.diag(squares / seen)
 
 
 class GaussianModel(LatentModel):
@@ -122,7 +146,7 @@ class GaussianModel(LatentModel):
 
     def e_step(self, X, weight, prepared):
         """Log-likelihood, weights of the components, and moments about the old means."""
-        return e_block(X, weight, prepared)
+        return (missing if self.table.holes else gaussian_kernels).e_block(X, weight, prepared)
 
     def m_step(self, statistics, parameters):
         """Weights, means and covariances that the responsibilities make most likely."""
@@ -133,9 +157,9 @@ class GaussianModel(LatentModel):
         divisor = np.where(has, counts, 1.0)
         shifts = first / divisor[:, None]
         weights, means = counts / counts.sum(), means + shifts
-        if self.kind == "full":
+        if self.kind == "full" or (self.kind == "tied" and self.table.holes):
             lower = second / divisor[:, None, None] - shifts[:, :, None] * shifts[:, None, :]
-            new = np.tril(lower) + np.swapaxes(np.tril(lower, -1), 1, 2) + self.floor * np.eye(d)
+            new = of_kind(np.tril(lower) + np.swapaxes(np.tril(lower, -1), 1, 2) + self.floor * np.eye(d), weights, self.kind)
         elif self.kind == "tied":
             away = means - self.table.mean
             new = self.table.covariance - (weights * away.T) @ away
@@ -147,6 +171,10 @@ class GaussianModel(LatentModel):
         if self.kind != "tied" and not has.all():  # a component without rows stays where it is
             new = np.where(has.reshape(-1, *[1] * (new.ndim - 1)), new, covariances)
         return weights, means, new
+
+    def complete(self, parameters):
+        """One component has all rows, and a table without holes hides nothing else."""
+        return len(parameters[0]) == 1 and not self.table.holes
 
     def slack(self, before, after):
         """Bound what the floor may cost in this step."""

@@ -4,8 +4,14 @@ By Fisher's identity the gradient of the log-likelihood at θ is that of Q(·; �
 leaves it. The checker evaluates that map from the stored parameters by another way than the kernels: triangular systems with
 the Cholesky factor of each covariance, SciPy's log-sum-exp, and moments about the means given. Means are compared in units of
 the standard deviations of their components, so that an offset of the table hides nothing, and covariances relative to
-themselves. This is a local statement: the likelihood has many stationary points and, but for the floor, no maximum.
+themselves. Rows with holes enter by the regression of all columns on the seen ones, pattern by pattern.
+
+Stationary is not yet a maximum. Where components coincide, every derivative along which they part is zero by symmetry, and the
+point is as a rule a saddle; so they are nudged apart, and the EM map must not carry them further. All this is local: the
+likelihood has many stationary points and, but for the floor, no maximum.
 """
+
+from itertools import combinations
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -13,11 +19,14 @@ from scipy.special import logsumexp
 
 from lemmata.core.blocks import Largest
 from lemmata.core.certificate import SABOTAGE, SAME_LIMIT, TINY, Certificate, Check, equi, length, same, simplex
-from lemmata.mixture.gaussian import as_matrices, of_kind
-from lemmata.mixture.gaussian_kernels import posterior_block
+from lemmata.mixture.gaussian import as_matrices, of_kind, posterior_block
 
-STILL = 1e-7  # probabilities that move by no more stand still: where components coincide, nothing depends on their weights
-ROUNDED = 1e-5  # the most that ever counts as rounding: a hundredth of the limit
+STILL = 1e-10  # probabilities that move by no more stand still
+TWINS = 1e-3  # components closer than this, in their own standard deviations, coincide
+NUDGES = 0.01, 0.1  # of a standard deviation
+NUDGED = 50  # steps of the EM map after each
+PARTED = 1.5  # times the nudge: more is drifting apart
+ROUNDED = 1e-7  # the most that ever counts as rounding
 
 
 def bayes(X, weights, means, lowers):
@@ -32,24 +41,48 @@ def bayes(X, weights, means, lowers):
     return np.exp(logs - density[:, None]), density
 
 
-def map_block(X, weight, weights, means, lowers):
-    """Log-likelihood of a block, weights of the components in it and moments about their means."""
-    X = X.astype(float)
-    posterior, density = bayes(X, weights, means, lowers)
-    if weight is not None:
-        posterior, density = posterior * weight[:, None], density * weight
-    first, second = [], []
-    for k, mean in enumerate(means):
-        z = X - mean
-        first.append(posterior[:, k] @ z)
-        second.append((posterior[:, k, None] * z).T @ z)
-    return float(density.sum()), posterior.sum(axis=0), np.stack(first), np.stack(second)
+def patterns(X):
+    """Give the rows (as a mask) and the seen columns (as a mask) of each pattern of holes."""
+    holes = np.isnan(X)
+    if not holes.any():
+        return [(slice(None), ~holes[0])]
+    kinds, of = np.unique(holes, axis=0, return_inverse=True)
+    return [(of.ravel() == i, ~kind) for i, kind in enumerate(kinds)]
 
 
-def disagreement_block(X, weight, weights, means, lowers, components):
+def seen_part(means, covariances, seen):
+    """Give means and Cholesky factors of the seen columns."""
+    return means[:, seen], np.linalg.cholesky(covariances[:, seen][:, :, seen])
+
+
+def map_block(X, weight, weights, means, covariances):
+    """Log-likelihood of a block, weights of the components in it and expected moments about their means."""
+    X, (k, d) = X.astype(float), means.shape
+    value, counts, first, second = 0.0, np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
+    for rows, seen in patterns(X):
+        part, share = X[rows][:, seen], None if weight is None else weight[rows]
+        posterior, density = bayes(part, weights, *seen_part(means, covariances, seen))
+        if share is not None:
+            posterior, density = posterior * share[:, None], density * share
+        value += float(density.sum())
+        counts += posterior.sum(axis=0)
+        for j in range(k):
+            # Regression of all columns on the seen ones: these answer for themselves, the others keep a rest.
+            slope = np.linalg.solve(covariances[j][np.ix_(seen, seen)], covariances[j][seen]).T
+            rest = covariances[j] - slope @ covariances[j][seen]
+            z = (part - means[j, seen]) @ slope.T
+            first[j] += posterior[:, j] @ z
+            second[j] += (posterior[:, j, None] * z).T @ z + posterior[:, j].sum() * rest * np.outer(~seen, ~seen)
+    return value, counts, first, second
+
+
+def disagreement_block(X, weight, weights, means, covariances, components):
     """Largest difference of the kernel's posterior from that by Bayes' rule."""
-    difference = posterior_block(X, weight, components)[0] - bayes(X.astype(float), weights, means, lowers)[0]
-    return Largest(float(np.abs(difference).max()))
+    ours, worst = posterior_block(X, weight, components)[0], 0.0
+    for rows, seen in patterns(X):
+        theirs = bayes(X[rows][:, seen].astype(float), weights, *seen_part(means, covariances, seen))[0]
+        worst = max(worst, float(np.abs(ours[rows] - theirs).max()))
+    return Largest(worst)
 
 
 class Map:
@@ -58,19 +91,16 @@ class Map:
     def __init__(self, blocks, kind, floor):
         self.blocks, self.kind, self.floor = blocks, kind, floor
 
-    def lowers(self, means, covariances):
-        """Factor the covariances of all components."""
-        return np.linalg.cholesky(as_matrices(covariances, self.kind, *means.shape))
-
     def __call__(self, weights, means, covariances):
         """Return the parameters after one step, and the mean log-likelihood before it."""
-        value, counts, first, second = self.blocks.reduce(map_block, weights, means, self.lowers(means, covariances))
+        before = as_matrices(covariances, self.kind, *means.shape)
+        value, counts, first, second = self.blocks.reduce(map_block, weights, means, before)
         has = counts > 0
         divisor = np.where(has, counts, 1.0)
         shifts = first / divisor[:, None]
         matrices = second / divisor[:, None, None] - shifts[:, :, None] * shifts[:, None, :]
         matrices += self.floor * np.eye(means.shape[1])
-        matrices[~has] = as_matrices(covariances, self.kind, *means.shape)[~has]
+        matrices[~has] = before[~has]
         new = counts / counts.sum()
         return (new, means + shifts, of_kind(matrices, new, self.kind)), value / counts.sum()
 
@@ -83,19 +113,22 @@ def certificate(blocks, kind, floor, weights, means, covariances, stored, compon
     stored : The mean log-likelihood that the fit reported.
     components : Function without arguments that gives the parameters as the kernels want them.
     """
-    claim = "weights are probabilities, covariances symmetric with an inverse"
-    fault = _fault(weights, covariances, kind)
-    sound = Check("parameters", fault, SAME_LIMIT, "proof", claim)
+    sound = soundness(weights, covariances, kind)
     if not sound.holds:
         return Certificate(sound, subject=subject)
     step = Map(blocks, kind, floor)
-    lowers = step.lowers(means, covariances)
+    matrices = as_matrices(covariances, kind, *means.shape)
+    lowers, spectra = np.linalg.cholesky(matrices), np.linalg.eigvalsh(matrices)
     value = step(weights, means, covariances)[1]
-    spectra = np.linalg.eigvalsh(as_matrices(covariances, kind, *means.shape))
     condition = float((spectra[:, -1] / spectra[:, 0]).max())
 
+    pairs = twins(weights, means, lowers)
+    first = np.arange(len(weights))  # of the components that coincide: the density knows only the sum of their weights
+    for a, b in pairs:
+        first[b] = min(first[a], first[b])
+
     def weight_residual(a):
-        residual = a - step(a, means, covariances)[0][0]
+        residual = np.bincount(first, a - step(a, means, covariances)[0][0])
         return np.where(np.abs(residual) > STILL, residual, 0.0)
 
     def mean_residual(a):
@@ -126,17 +159,61 @@ def certificate(blocks, kind, floor, weights, means, covariances, stored, compon
         moved = lowers @ (np.eye(means.shape[1]) + SABOTAGE * u) @ np.swapaxes(lowers, 1, 2)
         return of_kind(moved, weights / weights.sum(), kind)
 
-    posterior = blocks.reduce(disagreement_block, weights, means, lowers, components()).value
+    shares = equi(weight_residual, weights, "weights", "an EM step leaves the weights where they are", move=simplex)
+    parting = [Check("split", _parting(step, weights, means, lowers, pairs), PARTED, "local", SPLIT)] if pairs else []
+    posterior = blocks.reduce(disagreement_block, weights, means, matrices, components()).value
     return Certificate(
         sound,
-        equi(weight_residual, weights, "weights", "an EM step leaves the weights where they are", move=simplex),
+        *([] if len(weights) == 1 else [shares]),
         equi(mean_residual, means, "means", "an EM step leaves the means where they are", move=move_means),
         equi(covariance_residual, covariances, "covariances", "an EM step leaves them as they are", move=move_covariances),
+        *parting,
         same(stored, value, "log-likelihood", "the mean log-density of the rows", floor=1e-3),
         Check("posterior", posterior, SAME_LIMIT, "proof", "the E-step is Bayes' rule"),
         Check("floor", floor / float(spectra.min()), np.inf, "evidence", "share of reg_covar in the smallest variance"),
         subject=subject,
     )
+
+
+SPLIT = "components that coincide do not drift apart when nudged"
+
+
+def twins(weights, means, lowers):
+    """List the pairs of components that coincide."""
+    alive = np.flatnonzero(weights > 0)
+    return [(a, b) for a, b in combinations(alive, 2) if _apart(means[a], lowers[a], means[b], lowers[b]) < TWINS]
+
+
+def _apart(mean, lower, other_mean, other_lower):
+    """Distance of a Gaussian from another one, in units of the first."""
+    shift = solve_triangular(lower, other_mean - mean, lower=True)
+    ratio = solve_triangular(lower, other_lower, lower=True)
+    return length(shift) + length(ratio @ ratio.T - np.eye(len(mean)))
+
+
+def _parting(step, weights, means, lowers, pairs):
+    """Nudge components that coincide apart; return how many times farther the EM map takes them."""
+    rng, (k, d) = np.random.default_rng(0), means.shape
+
+    def apart(means, covariances):
+        factors = np.linalg.cholesky(as_matrices(covariances, step.kind, k, d))
+        return max(_apart(means[a], factors[a], means[b], factors[b]) for a, b in pairs)
+
+    sign = np.zeros(k)
+    for a, b in pairs:
+        sign[a], sign[b] = sign[a] or 1.0, sign[b] or -1.0
+    u, v = rng.standard_normal(d), rng.standard_normal((d, d))
+    shift, stretch = lowers @ (u / length(u)), (v + v.T) / length(v)
+
+    def carried(size):
+        moved = lowers @ (np.eye(d) + size * sign[:, None, None] * stretch) @ np.swapaxes(lowers, 1, 2)
+        state = weights, means + size * sign[:, None] * shift, of_kind(moved, weights, step.kind)
+        before = apart(*state[1:])
+        for _ in range(NUDGED):
+            state = step(*state)[0]
+        return apart(*state[1:]) / before
+
+    return max(carried(size) for size in NUDGES)
 
 
 def beyond_rounding(residual, scale):
@@ -147,6 +224,12 @@ def beyond_rounding(residual, scale):
 def _whitened(lowers, rows):
     """Divide the row of each component by its Cholesky factor."""
     return np.stack([solve_triangular(f, v, lower=True) for f, v in zip(lowers, rows, strict=True)])
+
+
+def soundness(weights, covariances, kind):
+    """Check that parameters are such as a Gaussian mixture has."""
+    claim = "weights are probabilities, covariances symmetric with an inverse"
+    return Check("parameters", _fault(weights, covariances, kind), SAME_LIMIT, "proof", claim)
 
 
 def _fault(weights, covariances, kind):

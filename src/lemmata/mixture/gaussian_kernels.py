@@ -30,6 +30,8 @@ class Components(NamedTuple):
     offsets: Any  # (k, d), means − center
     factors: Any
     constants: Any  # (k,)
+    covariances: Any  # in the shape of the factors: what is seen of a row with holes has factors of its own
+    logs: Any  # (k,), of the weights
 
 
 @kernel
@@ -143,29 +145,46 @@ def gather(kind, offset, tile, m, share, z, a, first, second):
 
 
 @kernel
+def scratch(k, d):
+    """Make room for the work on a tile: rows side by side four times over, and posteriors."""
+    return np.empty((3, d, TILE)), np.empty((3, TILE)), np.empty((k, TILE))
+
+
+@kernel
+def add_tile(kind, moments, offsets, factors, constants, tile, m, weight, start, wide, narrow, shares, counts, first, second):
+    """Add the statistics of a tile whose rows begin at start; return its log-likelihood. Moments have a kind of their own."""
+    white, z, a, q, norm = wide[0], wide[1], narrow[0], narrow[1], narrow[2]
+    posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm)
+    if weight is not None:
+        for r in range(m):
+            norm[r] *= weight[start + r]
+    total = 0.0
+    for r in range(m):
+        total += norm[r]
+    for c in range(len(offsets)):
+        share, s = shares[c], 0.0
+        if weight is not None:
+            for r in range(m):
+                share[r] *= weight[start + r]
+        for r in range(m):
+            s += share[r]
+        counts[c] += s
+        gather(moments, offsets[c], tile, m, share, z, a, first[c], second[c if moments != TIED else 0])
+    return total
+
+
+@kernel
 def expectation(X, weight, kind, center, offsets, factors, constants, counts, first, second):
     """Add the statistics of a block to (counts, first, second); return its log-likelihood."""
     k, d = offsets.shape
-    tile, white, z = np.empty((d, TILE)), np.empty((d, TILE)), np.empty((d, TILE))
-    a, q, norm, shares = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty((k, TILE))
+    wide, narrow, shares = scratch(k, d)
+    tile = wide[2]
     total = 0.0
     for start in range(0, X.shape[0], TILE):
         m = lay_out(X, start, center, tile)
-        posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm)
-        if weight is not None:
-            for r in range(m):
-                norm[r] *= weight[start + r]
-        for r in range(m):
-            total += norm[r]
-        for c in range(k):
-            share, s = shares[c], 0.0
-            if weight is not None:
-                for r in range(m):
-                    share[r] *= weight[start + r]
-            for r in range(m):
-                s += share[r]
-            counts[c] += s
-            gather(kind, offsets[c], tile, m, share, z, a, first[c], second[c if kind != TIED else 0])
+        total += add_tile(
+            kind, kind, offsets, factors, constants, tile, m, weight, start, wide, narrow, shares, counts, first, second
+        )
     return total
 
 
@@ -173,8 +192,8 @@ def expectation(X, weight, kind, center, offsets, factors, constants, counts, fi
 def posterior_rows(X, kind, center, offsets, factors, constants, out, density):
     """Write the posterior (n, k) and the log-density (n,) of the rows of a block."""
     k, d = offsets.shape
-    tile, white, z = np.empty((d, TILE)), np.empty((d, TILE)), np.empty((d, TILE))
-    a, q, norm, shares = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty((k, TILE))
+    wide, narrow, shares = scratch(k, d)
+    white, z, tile, a, q, norm = wide[0], wide[1], wide[2], narrow[0], narrow[1], narrow[2]
     for start in range(0, X.shape[0], TILE):
         m = lay_out(X, start, center, tile)
         posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm)
@@ -189,11 +208,11 @@ def e_block(X, weight, components):
     k, d = components.offsets.shape
     second = {FULL: (k, d, d), TIED: (1, 1, 1), DIAG: (k, 1, d), SPHERICAL: (k, 1, 1)}[components.kind]
     counts, first, second = np.zeros(k), np.zeros((k, d)), np.zeros(second)
-    return float(expectation(X, weight, *components, counts, first, second)), counts, first, second
+    return float(expectation(X, weight, *components[:5], counts, first, second)), counts, first, second
 
 
 def posterior_block(X, weight, components):
     """Posterior of each row of a block, and its log-density."""
     out, density = np.empty((X.shape[0], len(components.offsets))), np.empty(X.shape[0])
-    posterior_rows(X, *components, out, density)
+    posterior_rows(X, *components[:5], out, density)
     return out, density

@@ -15,11 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lemmata.cluster import KMeans
 from lemmata.cluster.seeding import draw_centers
+from lemmata.core.estimator import as_output
 from lemmata.core.threads import serial_blas
 from lemmata.mixture import gaussian_kernels as kernels
 from lemmata.mixture.finite import FiniteMixture
-from lemmata.mixture.gaussian import GaussianModel, Table, as_matrices, components_of, inverse_factors
+from lemmata.mixture.gaussian import GaussianModel, Table, as_matrices, components_of, inverse_factors, posterior_block
 from lemmata.mixture.gaussian_certificate import certificate
+from lemmata.mixture.missing import Filled, fill_block, warn_of_strangers
 
 SAMPLE = 1 << 17  # rows among which starting means are drawn
 
@@ -44,22 +46,30 @@ class _Started(GaussianModel):
 
     def _drawn(self, blocks, rng, means):
         k, how = self.estimator.n_components, self.estimator.init_params
+        if self.table.holes:
+            blocks = blocks.with_columns(Filled(self.table.mean), blocks.n_columns)
         if means is not None:
             weights, _, covariances = self.around(blocks, means)
             return weights, means, covariances
         if how == "kmeans":
-            X, sample_weight = self.data
-            clusters = KMeans(k, random_state=int(rng.integers(2**31 - 1))).fit(X, sample_weight=sample_weight)
+            X, sample_weight = self.sample(blocks, rng) if self.table.holes else self.data
+            tries = 3 if self.table.holes else 1  # filled holes blur the clusters
+            clusters = KMeans(k, n_init=tries, random_state=int(rng.integers(2**31 - 1))).fit(X, sample_weight=sample_weight)
             return self.around(blocks, clusters.cluster_centers_.astype(float))
-        rows = np.arange(blocks.n_rows)
-        if blocks.n_rows > SAMPLE:
-            rows = np.sort(rng.choice(blocks.n_rows, SAMPLE, replace=False))
-        X, weight = blocks.take(rows)
+        X, weight = self.sample(blocks, rng)
         if how == "k-means++":
             chosen = draw_centers(X, k, rng, weight)
         else:
-            chosen = rng.choice(len(rows), k, replace=False, p=None if weight is None else weight / weight.sum())
+            chosen = rng.choice(len(X), k, replace=False, p=None if weight is None else weight / weight.sum())
         return self.spread_out(np.asarray(X)[chosen].astype(float))
+
+    @staticmethod
+    def sample(blocks, rng):
+        """Take the rows among which starts are looked for."""
+        rows = np.arange(blocks.n_rows)
+        if blocks.n_rows > SAMPLE:
+            rows = np.sort(rng.choice(blocks.n_rows, SAMPLE, replace=False))
+        return blocks.take(rows)
 
     def __getstate__(self):
         """Leave behind what only the start needs: the E-step may travel to other processes."""
@@ -67,7 +77,7 @@ class _Started(GaussianModel):
 
 
 class GaussianMixture(FiniteMixture):
-    """Fit a sum of Gaussian densities to rows.
+    """Fit a sum of Gaussian densities to rows, of which entries may be missing (NaN).
 
     Parameters
     ----------
@@ -181,19 +191,28 @@ class GaussianMixture(FiniteMixture):
         n_runs = 1 if all_given else self.n_init
         with serial_blas():
             model = _Started(self, Table(blocks), X, sample_weight)
+            if model.table.holes and self.covariance_type in ("full", "tied"):
+                warn_of_strangers(blocks)
         parameters = self._maximize(model, blocks, n_runs, X, y)
-        self._report(model.collapsed(parameters))
+        self._report(model.table, model.collapsed(parameters))
         return self
 
-    def _report(self, collapsed):
-        """Warn of components that lie on the floor."""
-        if len(collapsed):
-            warnings.warn(
-                f"Components {collapsed.tolist()} have collapsed onto the floor reg_covar={self.reg_covar:g}: they follow "
-                "single rows or ties, where the likelihood has no maximum. Lower n_components or raise reg_covar.",
-                ConvergenceWarning,
-                stacklevel=3,
+    def _report(self, table, collapsed):
+        """Warn where the floor has taken over."""
+        variances = np.diagonal(table.covariance)
+        if 0 < variances.max() < self.reg_covar:
+            message = (
+                f"No column varies by as much as reg_covar={self.reg_covar:g} (the largest variance is {variances.max():.2g}), "
+                "so the fit shows the floor and not the table. Rescale the columns or lower reg_covar."
             )
+        elif len(collapsed):
+            message = (
+                f"Components {collapsed.tolist()} have collapsed onto the floor reg_covar={self.reg_covar:g}: they follow "
+                "single rows or ties, where the likelihood has no maximum. Lower n_components or raise reg_covar."
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     def _given(self, d):
         """Check the starts that were given."""
@@ -213,6 +232,16 @@ class GaussianMixture(FiniteMixture):
         if precisions is not None and not _positive(precisions, kind):
             raise ValueError("precisions_init must be positive, and symmetric positive definite where they are matrices.")
         return found
+
+    def fill(self, X):
+        """Give the rows with every missing entry (NaN) replaced by its mean given the seen entries of its row."""
+        blocks = self._checked(X)
+        return as_output(blocks.map(fill_block, self._components())[0], blocks.dtype)
+
+    def fill_std(self, X):
+        """Give the standard deviation of each filled entry given the seen entries of its row; 0 where an entry is seen."""
+        blocks = self._checked(X)
+        return as_output(np.sqrt(blocks.map(fill_block, self._components())[1]), blocks.dtype)
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove that the fit is stationary: an EM step, computed by another way, leaves every parameter where it is."""
@@ -271,7 +300,13 @@ class GaussianMixture(FiniteMixture):
         weights, means, covariances = parameters
         return {"weights_": weights, "means_": means, "covariances_": covariances}
 
-    _posterior_block = staticmethod(kernels.posterior_block)
+    _posterior_block = staticmethod(posterior_block)
+
+    def __sklearn_tags__(self):
+        """Say that entries may be missing."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 def _positive(precisions, kind):

@@ -1,0 +1,206 @@
+"""The checks of a Gibbs sampler for a mixture: every draw again from its labels, and small posteriors in full.
+
+That a chain has converged cannot be proved from its draws. What can be proved is that the draws are what they claim to be: the
+statistics kept with each are those of the rows under its labels, and log p(x, z) follows from the closed form, evaluated here
+by dense algebra in the original coordinates; and that the sampler draws from the right conditionals, because these must be
+ratios of that same closed form,
+
+    P(zₙ = k | others) = p(x, z with zₙ = k) / Σⱼ p(x, z with zₙ = j).
+
+As evidence, split R-hat compares the chains of log p(x, z): with W the mean variance within half chains of length h and B/h the
+variance of their means, R̂² = (h−1)/h + (B/h)/W is near 1 where all halves tell the same story [1]. And where the Kⁿ labelings
+of a small table can be listed, the posterior is known exactly: the means of log p(x, z) and of the share of pairs of rows in
+the same component lie within a few standard errors of theirs, √(variance × autocorrelation time / draws).
+
+[1] Gelman et al., Bayesian Data Analysis (2013), 11.4 and 11.5.
+"""
+
+from itertools import product
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
+from lemmata.mixture.normal_inverse_wishart import moments
+
+MOST_LABELINGS = 1 << 16  # of a table that is small
+MOST_RHAT = 1.1  # the usual limit [1], at which the means of half chains differ by half the spread within them
+MOST_ERRORS = 5.0  # standard errors by which averages may miss: by chance, once in a million
+SOME_ROWS = 5  # whose conditionals are recomputed
+
+
+def split_rhat(traces):
+    """Compare chains (n_chains, n_sweeps), each cut in half; NaN for fewer than 4 sweeps.
+
+    Examples
+    --------
+    >>> float(split_rhat(np.array([[1.0, 2.0, 1.0, 2.0], [2.0, 1.0, 2.0, 1.0]])))
+    0.7071
+    >>> float(split_rhat(np.array([[1.0, 2.0, 1.0, 2.0], [9.0, 8.0, 9.0, 8.0]])))
+    5.759
+    """
+    half = traces.shape[1] // 2
+    if half < 2:
+        return np.nan
+    halves = np.concatenate([traces[:, :half], traces[:, -half:]])
+    within, between = halves.var(axis=1, ddof=1).mean(), halves.mean(axis=1).var(ddof=1)
+    rounding = (1e-12 * (1.0 + np.abs(traces).max())) ** 2  # the same rows under other labels are summed in another order
+    if within <= rounding:
+        return 1.0 if between <= rounding else np.inf
+    return float(np.sqrt((half - 1) / half + between / within))
+
+
+def log_labels(counts, alpha):
+    """Give log P(z), the weights integrated out, for counts (…, k)."""
+    k, n = counts.shape[-1], counts.sum(axis=-1)
+    return gammaln(k * alpha) - gammaln(n + k * alpha) + (gammaln(counts + alpha) - gammaln(alpha)).sum(axis=-1)
+
+
+def evaluate(X, labelings, k, prior, alpha):
+    """Give counts, posterior means, scales, and log p(x, z), of labelings (m, n), by dense algebra."""
+    found = [[moments(X[z == c]) for c in range(k)] for z in labelings]
+    counts, averages, scatters = (np.array([[entry[i] for entry in line] for line in found]) for i in range(3))
+    posterior = prior.after(counts, averages, scatters)
+    logs = log_labels(counts, alpha) + prior.log_marginal(counts, averages, scatters).sum(axis=1)
+    return counts, posterior.mean, posterior.scale, logs
+
+
+def enumerate_posterior(X, k, prior, alpha):
+    """List all labelings (kⁿ, n) of a few rows and their log p(x, z)."""
+    n = len(X)
+    labelings = np.array(list(product(range(k), repeat=n)))
+    members = np.array(list(product([False, True], repeat=n)))  # of every set of rows
+    counts, averages, scatters = (np.array(part) for part in zip(*(moments(X[rows]) for rows in members), strict=True))
+    of_set = prior.log_marginal(counts, averages, scatters)
+    places = 2 ** np.arange(n)[::-1]
+    logs = sum(of_set[(labelings == c) @ places] for c in range(k))
+    return labelings, logs + log_labels(np.stack([(labelings == c).sum(axis=1) for c in range(k)], axis=1), alpha)
+
+
+def pair_share(labelings):
+    """Give, for labelings (…, n), the share of pairs of different rows that have the same label; 1 where there is no pair."""
+    n = labelings.shape[-1]
+    if n < 2:
+        return np.ones(labelings.shape[:-1])
+    return sum((labelings[..., i + 1 :] == labelings[..., i, None]).sum(axis=-1) for i in range(n - 1)) / (n * (n - 1) / 2)
+
+
+def autocorrelation_time(series):
+    """Sum the autocorrelations of chains (n_chains, n_draws) about their common mean, while pairs of them stay positive."""
+    away, n = series - series.mean(), series.shape[1]
+    variance = float((away**2).mean())
+    if variance == 0:
+        return 1.0
+    correlations = [(away[:, : n - t] * away[:, t:]).mean() / variance for t in range(n)]
+    total = -1.0
+    for t in range(0, n - 1, 2):
+        pair = correlations[t] + correlations[t + 1]
+        if pair <= 0:
+            break
+        total += 2 * pair
+    return max(total, 1.0)
+
+
+def standard_errors(series, values, probabilities):
+    """Say by how many standard errors the mean of chains misses the exact expectation of what they are chains of."""
+    mean = float(probabilities @ values)
+    miss = abs(float(series.mean()) - mean)
+    if miss <= 1e-9 * (1 + abs(mean)):  # rounding
+        return 0.0
+    alone = float(probabilities @ (values - mean) ** 2)  # the variance of a draw: no chain does better than independent draws
+    variance = max(float(series.var()) * autocorrelation_time(series), alone)
+    return miss / np.sqrt(variance / series.size) if variance > 0 else np.inf
+
+
+def certificate(model, X, prior, sampler, kept):
+    """Check the fitted attributes of a `GibbsMixture` against rows X and the prior that these lead to."""
+    k, alpha = model.n_components, model.alpha
+    lead, subject = (model.log_joint_.shape[0], len(kept)), repr(model)
+    draws = np.asarray(model.assignments_)
+    valid = draws.shape == (*lead, len(X)) and draws.min() >= 0 and draws.max() < k
+    labels = Check("labels", 0.0 if valid else np.inf, 0.0, "proof", "every draw has a component for every row")
+    if not valid:
+        return Certificate(labels, subject=subject)
+    unit = float(np.sqrt(np.diagonal(prior.scale).max()))
+    counts, means, scales, logs = evaluate(X, draws.reshape(-1, len(X)), k, prior, alpha)
+    stored = np.asarray(model.log_joint_)[:, kept]
+    miss = float(np.abs(stored.ravel() - logs).max()) / (1.0 + 1e-3 * float(np.abs(logs).max()))
+    best = int(stored.argmax())
+    checks = [
+        labels,
+        _all(
+            "prior",
+            "the prior is the one asked for",
+            same(model.mean_prior_, prior.mean, "", "", floor=unit),
+            same(model.covariance_prior_, prior.scale, "", ""),
+            same(model.degrees_of_freedom_, prior.degrees_of_freedom, "", ""),
+        ),
+        Check("log joint", miss, SAME_LIMIT, "proof", "log p(x, z) of every draw is the closed form"),
+        _all(
+            "statistics",
+            "every draw has the statistics of its labels",
+            same(model.draw_counts_, counts.reshape(*lead, k), "", ""),
+            same(model.draw_means_, means.reshape(*lead, *means.shape[1:]), "", "", floor=unit),
+            same(model.draw_scales_, scales.reshape(*lead, *scales.shape[1:]), "", ""),
+        ),
+        _all(
+            "best draw",
+            "what is shown is the most probable draw",
+            *_best(model, prior, best, lead, counts, means, scales, unit),
+        ),
+        Check(
+            "conditionals",
+            _conditional_miss(X, draws.reshape(-1, len(X))[best], k, prior, alpha, sampler),
+            SAME_LIMIT,
+            "proof",
+            "the sampler draws from ratios of the closed form",
+        ),
+    ]
+    rhat = split_rhat(np.asarray(model.log_joint_)[:, kept[0] :])
+    if np.isfinite(rhat):
+        checks.append(same(model.rhat_, rhat, "R-hat", "split R-hat of log p(x, z)"))
+    if not np.isnan(rhat):
+        checks.append(Check("chains", max(rhat - 1.0, 0.0), MOST_RHAT - 1.0, "evidence", "the chains agree: R-hat is near 1"))
+    if max(k, 2) ** len(X) <= MOST_LABELINGS:  # as many labelings, and as many sets of rows
+        checks.append(_against_all(X, draws, logs.reshape(lead), k, prior, alpha))
+    return Certificate(*checks, subject=subject)
+
+
+def _all(name, claim, *checks):
+    """Make one check of several: the largest value counts."""
+    return Check(name, max(check.value for check in checks), SAME_LIMIT, "proof", claim)
+
+
+def _best(model, prior, best, lead, counts, means, scales, unit):
+    """Compare what is shown of the best draw with that draw."""
+    d, weights = means.shape[2], counts[best] + model.alpha
+    covariances = scales[best] / (prior.degrees_of_freedom + counts[best] - d - 1)[:, None, None]
+    chain, draw = np.unravel_index(best, lead)
+    return [
+        same(model.best_draw_, [chain, draw], "", ""),
+        same(model.labels_, model.assignments_[chain, draw], "", "", floor=1.0),
+        same(model.weights_, weights / weights.sum(), "", ""),
+        same(model.means_, means[best], "", "", floor=unit),
+        same(model.covariances_, covariances, "", ""),
+    ]
+
+
+def _conditional_miss(X, z, k, prior, alpha, sampler):
+    """Say by how much the conditionals of some rows miss the ratios of joint densities."""
+    rows = np.unique(np.linspace(0, len(X) - 1, SOME_ROWS).astype(np.int64))
+    variants = np.repeat(z[None], len(rows) * k, axis=0)
+    variants[np.arange(len(variants)), np.repeat(rows, k)] = np.tile(np.arange(k), len(rows))
+    logs = evaluate(X, variants, k, prior, alpha)[3].reshape(len(rows), k)
+    ratios = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    return float(np.abs(sampler.conditionals(z.astype(np.int32), rows) - ratios).max())
+
+
+def _against_all(X, draws, logs, k, prior, alpha):
+    """Compare averages over the draws with those over all labelings."""
+    labelings, values = enumerate_posterior(X, k, prior, alpha)
+    probabilities = np.exp(values - logsumexp(values))
+    errors = max(
+        standard_errors(logs, values, probabilities),
+        standard_errors(pair_share(draws), pair_share(labelings), probabilities),
+    )
+    return Check("all labelings", errors, MOST_ERRORS, "evidence", "standard errors by which averages miss the exact ones")
