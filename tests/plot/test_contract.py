@@ -14,6 +14,7 @@ from contracts.problems import ESTIMATORS, NAMES, problem
 from lemmata import plot
 from lemmata.linear_model import BayesianLinearRegression, LinearRegression, LogisticRegression
 from lemmata.plot.drawing import some_rows
+from lemmata.plot.mixture import gaussians
 
 estimators = pytest.mark.parametrize("cls", ESTIMATORS, ids=NAMES)
 
@@ -27,7 +28,8 @@ def test_every_estimator_draws_its_problem(cls):
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
     assert type(display).__name__ in plot.__all__
-    expected = "BoundaryDisplay" if is_classifier(model) else "RegressionDisplay" if is_regressor(model) else "ClusterDisplay"
+    rows = "ClusterDisplay" if gaussians(model) is None else "MixtureDisplay"
+    expected = "BoundaryDisplay" if is_classifier(model) else "RegressionDisplay" if is_regressor(model) else rows
     assert type(display).__name__ == expected
     display.figure_.canvas.draw()
 

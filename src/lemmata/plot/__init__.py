@@ -8,11 +8,16 @@ from lemmata.plot.choice import display_for
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.cost_curve import CostCurveDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
+from lemmata.plot.elbo import ElboDisplay
+from lemmata.plot.elbow import ElbowDisplay
 from lemmata.plot.growth import GrowthDisplay
 from lemmata.plot.guarantee import GuaranteeDisplay
+from lemmata.plot.missing import MissingPatternDisplay
+from lemmata.plot.mixture import MixtureDisplay
 from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
 from lemmata.plot.regression import RegressionDisplay
+from lemmata.plot.silhouette import SilhouetteDisplay
 from lemmata.plot.trace import TraceDisplay
 
 __all__ = [
@@ -23,11 +28,16 @@ __all__ = [
     "CoefficientPathDisplay",
     "CostCurveDisplay",
     "DecisionRegionDisplay",
+    "ElboDisplay",
+    "ElbowDisplay",
     "GrowthDisplay",
     "GuaranteeDisplay",
+    "MissingPatternDisplay",
+    "MixtureDisplay",
     "PosteriorDisplay",
     "PredictiveBandDisplay",
     "RegressionDisplay",
+    "SilhouetteDisplay",
     "TraceDisplay",
     "display_for",
 ]

@@ -9,6 +9,7 @@ from lemmata.plot.band import PredictiveBandDisplay
 from lemmata.plot.boundary import BoundaryDisplay, takes_actions
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
+from lemmata.plot.mixture import MixtureDisplay, gaussians
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.trace import TraceDisplay
 
@@ -16,9 +17,9 @@ from lemmata.plot.trace import TraceDisplay
 def display_for(estimator: Any, rows: bool = True) -> Any:
     """Choose the display of a fitted estimator by what it is and what it can do.
 
-    A classifier has its boundary, or the regions of its actions if it decides by costs; a clusterer has its clusters. A
-    regressor of one column with `predict_interval` has its band, any other one observed against predicted values. Without rows
-    there is the trace of a fit that iterated.
+    A classifier has its boundary, or the regions of its actions if it decides by costs; a clusterer has its clusters, and a
+    mixture of Gaussians its components. A regressor of one column with `predict_interval` has its band, any other one observed
+    against predicted values. Without rows there is the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         if hasattr(estimator, "trace_"):
             return TraceDisplay
         raise ValueError(f"{type(estimator).__name__} has no trace of its fit to show: give plot the rows X, and y.")
-    if is_clusterer(estimator) or get_tags(estimator).estimator_type == "density_estimator":  # its components
-        return ClusterDisplay
+    if is_clusterer(estimator) or get_tags(estimator).estimator_type == "density_estimator":
+        return ClusterDisplay if gaussians(estimator) is None else MixtureDisplay
     if is_classifier(estimator):
         return DecisionRegionDisplay if takes_actions(estimator) else BoundaryDisplay
     if is_regressor(estimator):
