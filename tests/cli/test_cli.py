@@ -169,7 +169,7 @@ COMMON_FITS = """
     from scipy.sparse import csr_matrix
     from sklearn.utils.validation import has_fit_parameter
 
-    from contracts.problems import ESTIMATORS, Problem, problem
+    from contracts.problems import ESTIMATORS, Problem, predictions, problem
     from lemmata.cli.commands import warm
     from lemmata.cluster import KMeans
 
@@ -197,7 +197,7 @@ COMMON_FITS = """
         weights = (weight, frozen(weight.copy())) if has_fit_parameter(task.model, "sample_weight") else ()
         for options in ({}, *({"sample_weight": w} for w in weights)):
             model = task.fit(X, **options)
-            model.predict(X)
+            predictions(model, X)
             task.certify(model, X, **options)
     for kernel, signatures in before.items():
         assert kernel.signatures == signatures, (kernel, [s for s in kernel.signatures if s not in signatures])

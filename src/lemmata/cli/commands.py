@@ -382,7 +382,8 @@ def _with_predictions(model: Any, table: Any) -> Any:
         new[_free("expected_cost", table)] = model.expected_cost(table)
     if hasattr(model, "predict_proba"):
         probabilities = model.predict_proba(table)
-        new |= {_free(f"probability_{shown(value)}", table): probabilities[:, j] for j, value in enumerate(model.classes_)}
+        names = [shown(value) for value in getattr(model, "classes_", range(probabilities.shape[1]))]  # components have numbers
+        new |= {_free(f"probability_{name}", table): probabilities[:, j] for j, name in enumerate(names)}
     return Table({**table, **new})
 
 

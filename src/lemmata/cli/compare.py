@@ -24,15 +24,16 @@ from sklearn.utils import get_tags
 
 from lemmata.cli.estimators import default_estimators, is_meta
 from lemmata.core.certificate import Certificate
+from lemmata.core.estimator import gives_groups
 from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, shown
 from lemmata.core.table_encoder import TableEncoder, floats
 from lemmata.core.table_model import TableModel
 from lemmata.decision.costs import REJECTED, Costs, DecisionModel, read_costs, zero_one_costs
 from lemmata.report.decisions import accuracy_of_decided
-from lemmata.report.page import verdict
+from lemmata.report.page import VERDICTS, verdict
 
 Task = Literal["regression", "classification", "clustering"]
-TYPES = {"regression": "regressor", "classification": "classifier", "clustering": "clusterer"}
+TYPES = {"regression": "regressor", "classification": "classifier"}
 METRICS = {
     "regression": ("R²", "RMSE"),
     "classification": ("accuracy", "log loss"),
@@ -161,7 +162,8 @@ def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_clas
     for_two = []
     for name, estimator in default_estimators():
         tags = get_tags(estimator)
-        if tags.estimator_type != TYPES[task] or is_meta(estimator):
+        fits = _finds_groups(estimator) if task == "clustering" else tags.estimator_type == TYPES[task]
+        if not fits or is_meta(estimator):
             continue
         if n_classes > 2 and not tags.classifier_tags.multi_class:
             for_two.append(name.lower())
@@ -176,6 +178,11 @@ def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_clas
     if unknown and found:
         raise ValueError(f"no model {unknown[0]!r} for {task}; there are {', '.join(found)}.")
     return {lower[name.lower()]: found[lower[name.lower()]] for name in names if found}
+
+
+def _finds_groups(estimator: Any) -> bool:
+    """Tell whether an estimator finds groups of rows of measurements; mixtures over codes and counts read other tables."""
+    return gives_groups(estimator) and not get_tags(estimator).input_tags.categorical
 
 
 def split_by_probabilities(estimators: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -216,10 +223,12 @@ def n_fits(job: Job, estimators: dict[str, Any]) -> int:
     return len(estimators) * (1 + job.folds)
 
 
-def rank(result: Result, *metrics: str) -> tuple[bool, tuple[float, ...], str]:
-    """Order by the first metric, among equals by the next ones; each has a side that is better."""
+def rank(result: Result, *metrics: str) -> tuple[bool, tuple[float, ...], int, str]:
+    """Order by the first metric, among equals by the next ones, each on its better side, then by how much is certified."""
     failed = bool(result.error) or bool(np.isnan(result.scores.get(metrics[0], np.nan)))
-    return failed, tuple(_penalty(result.scores.get(metric, np.nan), metric) for metric in metrics), result.name
+    verdicts = list(VERDICTS.values())  # from proofs to evidence
+    known = verdicts.index(result.verdict) if result.verdict in verdicts else len(verdicts)
+    return failed, tuple(_penalty(result.scores.get(metric, np.nan), metric) for metric in metrics), known, result.name
 
 
 def better(score: float, other: float, metric: str) -> bool:
@@ -339,9 +348,10 @@ def _log_loss(probabilities: Column, y: Column) -> float:
     return float(-np.log(np.maximum(probabilities[np.arange(len(y)), y], LEAST_PROBABILITY)).mean())
 
 
-def _counts(estimator: Any) -> list[int]:
-    """Return the numbers of clusters to try; one, its own, for a clusterer that finds the number itself."""
-    return list(CLUSTER_COUNTS) if "n_clusters" in estimator.get_params() else [0]
+def _counts(estimator: Any) -> list[dict[str, int]]:
+    """Return the settings to try: numbers of clusters or components, or nothing for one that finds the number itself."""
+    found = [name for name in ("n_clusters", "n_components") if name in estimator.get_params()]
+    return [{found[0]: k} for k in CLUSTER_COUNTS] if found else [{}]
 
 
 def _choose_clusters(X: Column, estimator: Any, result: Result, seed: int, tick: Callable[[], None]) -> Any:
@@ -350,11 +360,11 @@ def _choose_clusters(X: Column, estimator: Any, result: Result, seed: int, tick:
     if len(X) > SILHOUETTE_ROWS:
         rows = np.random.default_rng(seed).choice(len(X), SILHOUETTE_ROWS, replace=False)
     chosen, best, attempt = estimator, -np.inf, result
-    for k in _counts(estimator):
+    for setting in _counts(estimator):
         attempt = Result(result.name)
         with _reported(attempt):
-            model = clone(estimator).set_params(n_clusters=k) if k else clone(estimator)
-            labels = np.asarray(model.fit(X).labels_)[rows]
+            model = clone(estimator).set_params(**setting)
+            labels = np.asarray(model.fit_predict(X))[rows]
             found = len(np.unique(labels))
             silhouette = float(silhouette_score(X[rows], labels)) if 1 < found < len(rows) else np.nan
             if silhouette > best or not result.scores:

@@ -56,6 +56,8 @@ def tiny_fit(estimator: Any, n_columns: int, dtype: str, layout: str, access: st
 
     rng = np.random.default_rng(0)
     X: Any = rng.random((WARM_ROWS, n_columns)).astype(dtype)
+    if get_tags(estimator).input_tags.categorical:
+        X = np.floor(4 * X).astype(dtype)
     y, weight = 100 * X.sum(axis=1), rng.random(WARM_ROWS)  # 100: no penalty of a default leaves nothing of it
     if n_classes:
         y = np.arange(WARM_ROWS) % n_classes

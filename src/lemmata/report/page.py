@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier, is_clusterer, is_regressor
+from sklearn.base import is_classifier, is_regressor
 
 from lemmata.core.certificate import Certificate
+from lemmata.core.estimator import gives_groups
 from lemmata.core.table import Table, as_table, distinct, is_missing, kind_of, shown
 from lemmata.core.table_encoder import describe_plan
 from lemmata.core.table_model import TableModel
@@ -144,7 +145,7 @@ def _view(model: Any, data: Any) -> View:
 def _scores(view: View) -> dict[str, str | float]:
     estimator, X, y, *_ = view
     if y is None:
-        return {"clusters": len(np.unique(estimator.predict(X)))} if is_clusterer(estimator) else {}
+        return {"clusters": len(np.unique(estimator.predict(X)))} if gives_groups(estimator) else {}
     if is_regressor(estimator):
         return {"R²": estimator.score(X, y), "RMSE": float(np.sqrt(np.mean((np.asarray(y) - estimator.predict(X)) ** 2)))}
     if not is_classifier(estimator):
@@ -214,8 +215,10 @@ def _plots(name: str, view: View, certificate: Certificate | None) -> Iterator[s
             yield _figure(
                 lambda ax: PredictiveBandDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (5.6, 4.6), caption
             )
-    if is_clusterer(estimator):
-        yield _figure(lambda ax: ClusterDisplay.from_estimator(estimator, X, ax=ax, name=""), (6.4, 4.6), f"{name}: clusters")
+    if gives_groups(estimator):
+        display_of = display_for(estimator)
+        caption = f"{name}: {'clusters' if display_of is ClusterDisplay else 'components'}"
+        yield _figure(lambda ax: display_of.from_estimator(estimator, X, ax=ax, name=""), (6.4, 4.6), caption)
     if isinstance(estimator, Decide) and y is not None:
         labels = {"class_names": classes, "feature_names": columns, "name": ""}
         caption = f"{name}: the region of each action, and the rows above"
