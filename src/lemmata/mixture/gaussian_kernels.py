@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lemmata.core.kernel import kernel
+from lemmata.core.numeric import exponentials
 
 TILE = 256
+LANES = 32  # tiles are filled up to a multiple of so many rows: what vector instructions leave over goes one by one
 KINDS = {"full": 0, "tied": 1, "diag": 2, "spherical": 3}
 FULL, TIED, DIAG, SPHERICAL = KINDS.values()
 
@@ -35,12 +37,19 @@ class Components(NamedTuple):
 
 
 @kernel
+def filled_up(m):
+    """Count the rows of a tile with m rows, filled up."""
+    return (m + LANES - 1) // LANES * LANES
+
+
+@kernel
 def lay_out(X, start, center, tile):
-    """Write rows side by side into a tile, relative to the center; return how many."""
+    """Write rows side by side into a tile, relative to the center, and fill it up with zeros; return how many rows."""
     m = min(tile.shape[1], X.shape[0] - start)
     for r in range(m):
         for j in range(X.shape[1]):
             tile[j, r] = np.float64(X[start + r, j]) - center[j]
+    tile[:, m : filled_up(m)] = 0.0
     return m
 
 
@@ -103,12 +112,15 @@ def posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, share
     q[:m] = 0.0
     for r in range(m):
         a[r] = norm[r] if norm[r] > -np.inf else 0.0  # a row beyond all numbers belongs to nobody
+    bits = np.empty(TILE, np.int64)
+    powers = bits.view(np.float64)
     for c in range(k):
         share = shares[c]
         for r in range(m):
-            e = np.exp(share[r] - a[r])
-            share[r] = e
-            q[r] += e
+            share[r] -= a[r]
+        exponentials(share, m, bits, powers)
+        for r in range(m):
+            q[r] += share[r]
     for r in range(m):
         norm[r] = a[r] + np.log(q[r])
         q[r] = 1.0 / q[r] if q[r] > 0.0 else 0.0
@@ -154,7 +166,8 @@ def scratch(k, d):
 def add_tile(kind, moments, offsets, factors, constants, tile, m, weight, start, wide, narrow, shares, counts, first, second):
     """Add the statistics of a tile whose rows begin at start; return its log-likelihood. Moments have a kind of their own."""
     white, z, a, q, norm = wide[0], wide[1], narrow[0], narrow[1], narrow[2]
-    posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm)
+    full = filled_up(m)
+    posteriors(kind, offsets, factors, constants, tile, full, white, z, a, q, shares, norm)
     if weight is not None:
         for r in range(m):
             norm[r] *= weight[start + r]
@@ -166,10 +179,11 @@ def add_tile(kind, moments, offsets, factors, constants, tile, m, weight, start,
         if weight is not None:
             for r in range(m):
                 share[r] *= weight[start + r]
-        for r in range(m):
+        share[m:full] = 0.0
+        for r in range(full):
             s += share[r]
         counts[c] += s
-        gather(moments, offsets[c], tile, m, share, z, a, first[c], second[c if moments != TIED else 0])
+        gather(moments, offsets[c], tile, full, share, z, a, first[c], second[c if moments != TIED else 0])
     return total
 
 
@@ -196,7 +210,7 @@ def posterior_rows(X, kind, center, offsets, factors, constants, out, density):
     white, z, tile, a, q, norm = wide[0], wide[1], wide[2], narrow[0], narrow[1], narrow[2]
     for start in range(0, X.shape[0], TILE):
         m = lay_out(X, start, center, tile)
-        posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm)
+        posteriors(kind, offsets, factors, constants, tile, filled_up(m), white, z, a, q, shares, norm)
         for r in range(m):
             density[start + r] = norm[r]
             for c in range(k):

@@ -7,6 +7,8 @@ import numpy as np
 from lemmata.mixture.gaussian_kernels import DIAG, SPHERICAL
 from lemmata.mixture.missing_kernels import expectation_by_pattern, fill_by_pattern, posterior_by_pattern
 
+BITS = 16  # of the keys of patterns
+
 
 def by_pattern(X):
     """Order rows so that those with the same holes stand together.
@@ -28,10 +30,15 @@ def by_pattern(X):
            [ True, False]])
     """
     holes = np.isnan(X)
-    keys = np.packbits(holes, axis=1)
-    order = np.lexsort(keys.T[::-1])
-    keys = keys[order]
-    new = np.concatenate([[True], (keys[1:] != keys[:-1]).any(axis=1)])
+    if X.shape[1] <= BITS:  # one key a row, of two bytes, which NumPy sorts by counting
+        keys = holes @ (1 << np.arange(X.shape[1])[::-1]).astype(np.uint16)
+        order = np.argsort(keys, kind="stable")
+        new = np.diff(keys[order], prepend=-1) != 0
+    else:
+        keys = np.packbits(holes, axis=1)
+        order = np.lexsort(keys.T[::-1])
+        keys = keys[order]
+        new = np.concatenate([[True], (keys[1:] != keys[:-1]).any(axis=1)])
     starts = np.append(np.flatnonzero(new), len(X))
     return order, starts, ~holes[order[starts[:-1]]]
 
@@ -51,29 +58,24 @@ def e_block(X, weight, components):
     counts, first, second = np.zeros(k), np.zeros((k, d)), np.zeros(second)
     order, starts, seen = by_pattern(X)
     weight = None if weight is None else weight[order]
-    value = expectation_by_pattern(X[order], weight, starts, seen, *_as_given(components), counts, first, second)
+    value = expectation_by_pattern(X, order, weight, starts, seen, *_as_given(components), counts, first, second)
     return float(value), counts, first, second
 
 
 def posterior_block(X, weight, components):
     """Posterior of each row of a block given its seen entries, and their log-density."""
     out, density = np.empty((len(X), len(components.offsets))), np.empty(len(X))
-    order, starts, seen = by_pattern(X)
-    posterior_by_pattern(X[order], starts, seen, *_as_given(components), out, density)
-    back = np.argsort(order)
-    return out[back], density[back]
+    posterior_by_pattern(X, *by_pattern(X), *_as_given(components), out, density)
+    return out, density
 
 
 def fill_block(X, weight, components):
     """Rows of a block with the mean of each hole given the seen entries, and the variance of each entry around it."""
-    order, starts, seen = by_pattern(X)
-    X = X[order]
     posterior, density = np.empty((len(X), len(components.offsets))), np.empty(len(X))
-    posterior_by_pattern(X, starts, seen, *_as_given(components), posterior, density)
-    out, variance = np.empty(X.shape), np.empty(X.shape)
-    fill_by_pattern(X, starts, seen, *_as_given(components), posterior, out, variance)
-    back = np.argsort(order)
-    return out[back], variance[back]
+    out, variance, patterns = np.empty(X.shape), np.empty(X.shape), by_pattern(X)
+    posterior_by_pattern(X, *patterns, *_as_given(components), posterior, density)
+    fill_by_pattern(X, *patterns, *_as_given(components), posterior, out, variance)
+    return out, variance
 
 
 class Filled:

@@ -15,7 +15,7 @@ pattern a few small products for each component. No entry is filled in, and noth
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.mixture.gaussian_kernels import DIAG, FULL, SPHERICAL, TIED, TILE, add_tile, posteriors, scratch
+from lemmata.mixture.gaussian_kernels import DIAG, FULL, SPHERICAL, TIED, TILE, add_tile, filled_up, posteriors, scratch
 
 
 @kernel
@@ -88,12 +88,14 @@ def marginal(kind, offsets, covariances, logs, at, o):
 
 
 @kernel
-def lay_out_seen(X, start, stop, center, at, tile):
-    """Write the seen columns of rows side by side into a tile, relative to the center; return how many rows."""
+def lay_out_seen(X, order, start, stop, center, at, tile):
+    """Write the seen columns of rows side by side into a tile, relative to the center, and fill it up; return how many rows."""
     m = min(tile.shape[1], stop - start)
     for r in range(m):
+        row = order[start + r]
         for i in range(tile.shape[0]):
-            tile[i, r] = np.float64(X[start + r, at[i]]) - center[at[i]]
+            tile[i, r] = np.float64(X[row, at[i]]) - center[at[i]]
+    tile[:, m : filled_up(m)] = 0.0
     return m
 
 
@@ -148,8 +150,8 @@ def spread_apart(kind, at, o, variances, n, s, S, first, second):
 
 
 @kernel
-def expectation_by_pattern(X, weight, starts, seen, kind, center, offsets, covariances, logs, counts, first, second):
-    """Add the statistics of a block whose rows are ordered by pattern to (counts, first, second); return its log-likelihood."""
+def expectation_by_pattern(X, order, weight, starts, seen, kind, center, offsets, covariances, logs, counts, first, second):
+    """Add the statistics of a block to (counts, first, second); return its log-likelihood. Weights are in the order of patterns."""
     k, d = offsets.shape
     moments = FULL if kind == TIED else kind
     at = np.empty(d, np.int64)
@@ -162,7 +164,7 @@ def expectation_by_pattern(X, weight, starts, seen, kind, center, offsets, covar
         n, s = np.zeros(k), np.zeros((k, o))
         S = np.zeros((k, o if moments == FULL else 1, 1 if moments == SPHERICAL else o))
         for start in range(starts[p], starts[p + 1], TILE):
-            m = lay_out_seen(X, start, starts[p + 1], center, at, tile)
+            m = lay_out_seen(X, order, start, starts[p + 1], center, at, tile)
             total += add_tile(kind, moments, near, factors, constants, tile, m, weight, start, wide, narrow, shares, n, s, S)
         for c in range(k):
             f = c if kind != TIED else 0
@@ -175,8 +177,8 @@ def expectation_by_pattern(X, weight, starts, seen, kind, center, offsets, covar
 
 
 @kernel
-def posterior_by_pattern(X, starts, seen, kind, center, offsets, covariances, logs, out, density):
-    """Write the posterior (n, k) and the log-density (n,) of rows ordered by pattern."""
+def posterior_by_pattern(X, order, starts, seen, kind, center, offsets, covariances, logs, out, density):
+    """Write the posterior (n, k) and the log-density (n,) of the rows of a block."""
     k, d = offsets.shape
     at = np.empty(d, np.int64)
     wide, narrow, shares = scratch(k, d)
@@ -186,12 +188,13 @@ def posterior_by_pattern(X, starts, seen, kind, center, offsets, covariances, lo
         near, factors, constants, _ = marginal(kind, offsets, covariances, logs, at, o)
         tile = wide[2, :o]
         for start in range(starts[p], starts[p + 1], TILE):
-            m = lay_out_seen(X, start, starts[p + 1], center, at, tile)
-            posteriors(kind, near, factors, constants, tile, m, white, z, a, q, shares, norm)
+            m = lay_out_seen(X, order, start, starts[p + 1], center, at, tile)
+            posteriors(kind, near, factors, constants, tile, filled_up(m), white, z, a, q, shares, norm)
             for r in range(m):
-                density[start + r] = norm[r]
+                row = order[start + r]
+                density[row] = norm[r]
                 for c in range(k):
-                    out[start + r, c] = shares[c, r]
+                    out[row, c] = shares[c, r]
 
 
 @kernel
@@ -213,8 +216,8 @@ def predictors(kind, covariances, factors, across, at, o):
 
 
 @kernel
-def fill_by_pattern(X, starts, seen, kind, center, offsets, covariances, logs, posterior, out, variance):
-    """Write rows, ordered by pattern, with the mean of each hole given the seen entries, and the variance of that.
+def fill_by_pattern(X, order, starts, seen, kind, center, offsets, covariances, logs, posterior, out, variance):
+    """Write the rows of a block with the mean of each hole given the seen entries, and the variance of that.
 
     By the laws of total expectation and variance over the components, whose posterior for each row is given.
     """
@@ -224,7 +227,7 @@ def fill_by_pattern(X, starts, seen, kind, center, offsets, covariances, logs, p
         o = split(seen[p], at)
         near, factors, _, across = marginal(kind, offsets, covariances, logs, at, o)
         slopes, rests = predictors(kind, covariances, factors, across, at, o)
-        for r in range(starts[p], starts[p + 1]):
+        for r in order[starts[p] : starts[p + 1]]:
             for i in range(o):
                 out[r, at[i]] = X[r, at[i]]
                 variance[r, at[i]] = 0.0
