@@ -13,7 +13,7 @@ COLUMNS = 32
 ROWS_TOTAL = 2**31 // (8 * (COLUMNS + 1))  # 2 GiB of float64, the target included
 
 
-def write_file(path: Path) -> None:
+def write_file(path: Path, n_rows: int = ROWS_TOTAL) -> None:
     """Write random rows, a row group at a time; random mantissas do not compress."""
     import numpy as np
     import pyarrow as pa
@@ -23,8 +23,8 @@ def write_file(path: Path) -> None:
     names = [f"x{j}" for j in range(COLUMNS)]
     schema = pa.schema([(name, pa.float64()) for name in [*names, "y"]])
     with pq.ParquetWriter(path, schema, use_dictionary=False, compression="none") as writer:
-        for start in range(0, ROWS_TOTAL, 1 << 18):
-            n = min(1 << 18, ROWS_TOTAL - start)
+        for start in range(0, n_rows, 1 << 18):
+            n = min(1 << 18, n_rows - start)
             X = rng.standard_normal((n, COLUMNS)) + 4 * rng.integers(0, 4, (n, 1))
             y = X.sum(axis=1) + rng.standard_normal(n)
             writer.write_table(pa.table([*X.T, y], schema=schema))

@@ -31,6 +31,7 @@ from lemmata.core.threads import serial_blas
 from lemmata.mixture.gaussian import as_matrices, components_of
 from lemmata.mixture.gaussian_kernels import e_block, posterior_block
 from lemmata.mixture.gaussian_mixture import GaussianMixture
+from lemmata.mixture.missing import holes_block
 from lemmata.optimize.simplex import softmax
 
 SCORES = 1 << 18  # numbers of a tile of scores: two megabytes, which stay in the cache
@@ -88,7 +89,7 @@ def observed_information(mixture, X, sample_weight=None):
     >>> from lemmata.mixture import GaussianMixture
     >>> X = [[0.0], [1.0], [2.0], [10.0], [12.0], [14.0], [16.0]]
     >>> mixture = GaussianMixture(1, reg_covar=0.0).fit(X)  # nothing is hidden: n/σ², and 2n for log P
-    >>> observed_information(mixture, X) * [mixture.covariances_[0, 0, 0], 1]
+    >>> (observed_information(mixture, X) * [mixture.covariances_[0, 0, 0], 1]).round(9) + 0.0
     array([[ 7.,  0.],
            [ 0., 14.]])
     """
@@ -131,7 +132,7 @@ def opened(mixture, X, sample_weight):
     fitted = hasattr(mixture, "weights_")
     model = mixture if fitted else clone(mixture)
     blocks = model._blocks(X, sample_weight=sample_weight, reset=not fitted, order="C")
-    if blocks.reduce(_nan_block):
+    if blocks.reduce(holes_block):
         raise ValueError("X has entries that are NaN: these derivatives need complete rows; drop or fill in the others.")
     kind = mixture.covariance_type
     if fitted:
@@ -348,8 +349,3 @@ def _inverse(matrix):
         )
     inverse = np.linalg.inv(matrix / np.outer(scale, scale)) / np.outer(scale, scale)
     return (inverse + inverse.T) / 2
-
-
-def _nan_block(X, weight):
-    """Number of missing entries of a block."""
-    return int(np.isnan(X).sum())

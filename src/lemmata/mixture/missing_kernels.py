@@ -151,7 +151,7 @@ def spread_apart(kind, at, o, variances, n, s, S, first, second):
 
 @kernel
 def expectation_by_pattern(X, order, weight, starts, seen, kind, center, offsets, covariances, logs, counts, first, second):
-    """Add the statistics of a block to (counts, first, second); return its log-likelihood. Weights are in the order of patterns."""
+    """Add the statistics of a block to (counts, first, second); return its log-likelihood. Weights come in the order given."""
     k, d = offsets.shape
     moments = FULL if kind == TIED else kind
     at = np.empty(d, np.int64)
