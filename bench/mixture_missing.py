@@ -23,7 +23,7 @@ def truth():
     rng = np.random.default_rng(0)
     factors = np.eye(COLUMNS) + 0.4 * rng.standard_normal((COMPONENTS, COLUMNS, COLUMNS))
     weights = np.arange(4.0, 4.0 + COMPONENTS)
-    return weights / weights.sum(), 3.0 * rng.standard_normal((COMPONENTS, COLUMNS)), factors
+    return weights / weights.sum(), rng.standard_normal((COMPONENTS, COLUMNS)), factors
 
 
 def table(seed):
@@ -35,10 +35,10 @@ def table(seed):
 
 
 def fit(X, **settings):
-    weights, means, factors = truth()
-    precisions = np.linalg.inv(factors @ np.swapaxes(factors, 1, 2))
-    start = {"weights_init": weights, "means_init": means, "precisions_init": precisions}
-    return GaussianMixture(COMPONENTS, **start, **settings).fit(X)
+    """Fit from the true means, with everything else yet to be found."""
+    _, means, _ = truth()
+    start = {"weights_init": np.full(COMPONENTS, 1 / COMPONENTS), "precisions_init": np.array([np.eye(COLUMNS)] * COMPONENTS)}
+    return GaussianMixture(COMPONENTS, means_init=means, **start, **settings).fit(X)
 
 
 def errors():
@@ -63,9 +63,9 @@ def report() -> str:
         for turn in range(REPEATS + 1):  # the first to warm up
             for name, X in (("complete", complete), ("holes", holes)):
                 start = time.perf_counter()
-                fit(X, tol=0.0, max_iter=STEPS, acceleration=None)
+                model = fit(X, tol=0.0, max_iter=STEPS, acceleration=None)
                 if turn:
-                    times[name] = min(times[name], time.perf_counter() - start)
+                    times[name] = min(times[name], (time.perf_counter() - start) * STEPS / model.n_iter_)
     with lemmata.config(n_threads=2):
         worst, entries = errors()
     slower = times["holes"] / times["complete"]
