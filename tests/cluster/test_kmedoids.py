@@ -220,3 +220,11 @@ def test_weights_in_a_stored_table(tmp_path):
     assert np.array_equal(stored.medoid_indices_, memory.medoid_indices_)
     assert np.array_equal(stored.labels_, memory.labels_)
     assert stored.inertia_ == memory.inertia_
+
+
+def test_as_many_medoids_as_distinct_rows_leave_nothing_to_gain():
+    for seed in range(10):
+        X = np.tile(np.random.default_rng(seed).random((3, 2)), (4, 1))
+        model = KMedoids(3).fit(X)
+        assert model.inertia_ == 0.0
+        assert model.certify(X).holds, str(model.certify(X))

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from functools import reduce
+from inspect import signature
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,9 @@ import lemmata
 SETTINGS = {
     "BernoulliMixture": {"n_components": 2},
     "BinomialMixture": {"n_components": 2, "n_trials": 8},
-    "CategoricalMixture": {"n_components": 2, "n_categories": 4},  # as many in each column, so that arrays can be compared
+    "CategoricalHMM": {"n_components": 2, "n_features": 4},  # as many in each column, so that arrays can be compared
+    "CategoricalMixture": {"n_components": 2, "n_categories": 4},
+    "GaussianHMM": {"n_components": 2},
     "GaussianMixture": {"n_components": 2},
     "GibbsMixture": {"n_components": 3, "alpha": 10.0},  # a smaller alpha lets two groups of ten rows merge for long
     "KMeans": {"n_clusters": 3},
@@ -29,6 +32,7 @@ SETTINGS = {
     "SGDClassifier": {"shuffle": False},
 }
 SEPARABLE = {"Perceptron"}  # classifiers that promise something only where the classes lie apart
+SEMI_SUPERVISED = {"RandomWalkClassifier"}  # classifiers for which the label -1 means that a row has none
 # Records of how a fit went: they describe the past, not the model, and no certificate may read them.
 HISTORY = {"n_iter_", "converged_", "trace_", "restarts_"}
 
@@ -57,10 +61,10 @@ def problem(cls, seed=0, n=60):
     if "random_state" in model.get_params():
         model.set_params(random_state=seed)
     scales, offset = np.array([1.0, 0.5, 2.0, 1.0]), np.array([3.0, -1.0, 0.0, 5.0])
-    if cls.__name__ in ("BinomialMixture", "CategoricalMixture"):
+    if cls.__name__ in ("BinomialMixture", "CategoricalHMM", "CategoricalMixture"):
         chances = rng.uniform(0.1, 0.9, size=(3, 4))[np.arange(n) % 3]
         return Problem(model, rng.binomial(8 if cls.__name__ == "BinomialMixture" else 3, chances).astype(float), None)
-    if is_clusterer(model) or get_tags(model).estimator_type == "density_estimator":
+    if is_clusterer(model) or get_tags(model).estimator_type == "density_estimator" or hasattr(model, "decode"):
         centers = rng.normal(size=(3, 4)) * 4
         X = (centers[np.arange(n) % 3] + rng.normal(size=(n, 4))) * scales + offset
         return Problem(model, X, None)
@@ -76,7 +80,10 @@ def problem(cls, seed=0, n=60):
             X = (centers[np.arange(n) % k] + rng.uniform(-1, 1, size=(n, 4))) * scales + offset
             return Problem(model, X, labels[np.arange(n) % k])
         scores = ((X - offset) / scales) @ rng.normal(size=(4, k)) + rng.gumbel(size=(n, k))
-        return Problem(model, X, labels[scores.argmax(axis=1)])
+        y = labels[scores.argmax(axis=1)]
+        if cls.__name__ in SEMI_SUPERVISED:
+            y[1::2] = -1
+        return Problem(model, X, y)
     raise NotImplementedError(f"{cls.__name__}: say here what its data look like")
 
 
@@ -122,7 +129,13 @@ def attribute(model, name):
     return reduce(getattr, name.split("."), model)
 
 
-ESTIMATORS = [cls for _, cls in lemmata.all_estimators()]
+def takes_tables(cls):
+    """Tell whether an estimator needs no arguments and reads tables; others keep the contracts in tests of their own."""
+    needed = [p for p in signature(cls).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+    return not needed and get_tags(cls()).input_tags.two_d_array
+
+
+ESTIMATORS = [cls for _, cls in lemmata.all_estimators() if takes_tables(cls)]
 NAMES = [cls.__name__ for cls in ESTIMATORS]
 
 

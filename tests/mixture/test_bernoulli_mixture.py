@@ -324,3 +324,14 @@ def test_a_start_is_drawn_from_a_sample_of_a_large_table(monkeypatch):
     model = BernoulliMixture(3, random_state=0).fit(X)
     assert model.certify(X).holds
     assert model.lower_bound_ > BernoulliMixture().fit(X).lower_bound_ + 0.1
+
+
+def test_components_that_coincide_on_a_saddle_are_refused():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.random((100, 6)) < 0.95, rng.random((100, 6)) < 0.05].astype(int)
+    model = BernoulliMixture(2, probabilities_init=np.full((2, 6), 0.5)).fit(X)
+    assert np.allclose(model.probabilities_[0], model.probabilities_[1])
+    assert [check.name for check in model.certify(X).failed] == ["split"]
+    one = (rng.random((200, 6)) < 0.5).astype(int)  # of one kind: nothing drives two components apart
+    for seed in range(3):
+        assert BernoulliMixture(2, random_state=seed).fit(one).certify(one).holds

@@ -271,6 +271,29 @@ def test_components_that_coincide_on_equal_rows_are_no_saddle():
     assert model.certify(X).holds
 
 
+def test_leaps_pay_where_components_overlap():
+    # Half a standard deviation apart: EM alone would need more than ten thousand passes.
+    rng = np.random.default_rng(1)
+    X = np.r_[rng.normal(size=(1000, 1)), rng.normal(size=(1000, 1)) + 1.0]
+    model = GaussianMixture(2, random_state=0, max_iter=3000).fit(X)
+    assert model.converged_
+    further = GaussianMixture(
+        2, weights_init=model.weights_, means_init=model.means_, precisions_init=model.precisions_, tol=1e-13
+    ).fit(X)
+    assert len(X) * (further.lower_bound_ - model.lower_bound_) < 0.01
+    assert np.abs(further.weights_ - model.weights_).max() < 0.01
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_components_that_coincide_in_one_dimension_are_refused(seed):
+    # To first order nothing parts them: the variance of the table is theirs. A nudge of a size does.
+    X = np.random.default_rng(seed).normal(size=(200, 1))
+    X[:90] += 6.0
+    variance = X.var()
+    start = {"means_init": [X.mean(axis=0)] * 2, "weights_init": [0.5, 0.5], "precisions_init": [[[1 / variance]]] * 2}
+    assert not GaussianMixture(2, **start).fit(X).certify(X).holds
+
+
 def test_a_constant_column_is_no_collapse():
     X = np.column_stack([blobs(n=100, d=2), np.full(100, 3.0)])
     model = GaussianMixture(2, random_state=0).fit(X)  # a warning would be an error

@@ -1,12 +1,13 @@
 """Gaussian mixtures on rows with holes, against a row-by-row E-step, simulations and closed forms."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import lemmata
-from lemmata.mixture import GaussianMixture
+from lemmata.mixture import GaussianMixture, MissingGaussian
 from lemmata.mixture.gaussian import GaussianModel, Table, as_matrices, components_of, of_kind
 from lemmata.mixture.missing import by_pattern, e_block, fill_block, posterior_block
 from mixture import naive_missing
@@ -50,7 +51,7 @@ def test_a_pass_is_that_of_a_loop_over_rows(kind, weighted):
     weights, means, covariances = random_parameters(kind)
     k, d = means.shape
     components = components_of(weights, means, covariances, kind, X[~np.isnan(X)].mean() * np.ones(d))
-    value, counts, first, second = e_block(X, weight, components)
+    value, counts, first, second, sights = e_block(X, weight, components)
     matrices = as_matrices(covariances, kind, k, d)
     expected = naive_missing.expectation(X, np.ones(len(X)) if weight is None else weight, weights, means, matrices)
     np.testing.assert_allclose(value, expected[0], rtol=1e-12)
@@ -64,6 +65,8 @@ def test_a_pass_is_that_of_a_loop_over_rows(kind, weighted):
         np.testing.assert_allclose(second, wanted, rtol=1e-10)
     posterior, density = posterior_block(X, None, components)
     np.testing.assert_allclose(posterior, expected[1], rtol=1e-9, atol=1e-12)
+    shares = expected[1] if weight is None else expected[1] * weight[:, None]
+    np.testing.assert_allclose(sights, shares.T @ ~np.isnan(X), rtol=1e-9)
     np.testing.assert_allclose(posterior[-1], weights, rtol=1e-12)
     np.testing.assert_allclose(density[-1], 0.0, atol=1e-12)  # nothing was seen, and that is certain
 
@@ -205,3 +208,35 @@ def test_float32_with_holes_answers_in_float32():
     model = GaussianMixture(3, random_state=0).fit(X.astype(np.float32))
     assert model.fill(X.astype(np.float32)).dtype == np.float32
     assert model.certify(X.astype(np.float32)).holds
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_a_column_that_a_component_never_shows_keeps_its_width(kind):
+    # Only what is seen gets the floor: a variance that nothing is known of would rise by it in every pass, and never rest.
+    rng = np.random.default_rng(0)
+    far = np.column_stack([rng.normal(size=50) + 20.0, np.full(50, np.nan)])
+    X = np.vstack([rng.normal(size=(50, 2)), far])
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    assert model.converged_
+    assert model.certify(X).holds, str(model.certify(X))
+    assert model.fill_std([[20.0, np.nan]])[0, 1] > 0.3
+
+
+def test_more_components_than_groups_are_certified_with_holes_too():
+    refused, passes = 0, []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(100, 4)) + 6 * rng.normal(size=(4, 4))[rng.integers(4, size=100)]
+        X[rng.random(X.shape) < 0.1] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some components follow single rows, and say so
+            model = GaussianMixture(6, covariance_type="diag", random_state=seed).fit(X)
+        refused += not model.certify(X).holds
+        passes.append(model.n_iter_)
+    assert refused == 0
+    assert max(passes) < 1000
+
+
+def test_rounding_of_a_narrow_covariance_is_no_fall_of_the_likelihood():
+    rows = [2.1, -0.8, 0.2, -0.8], [-1.7, 0.2, -2.1, -0.3], [-0.4, -1.1, -1.6, -2.1], [-64.7, 14.3, 9.1, np.nan]
+    assert MissingGaussian().fit([*rows, [-0.5, 0.7, 3.1, -2.1]]).converged_

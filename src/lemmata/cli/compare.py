@@ -27,7 +27,7 @@ from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import gives_groups
 from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, shown
 from lemmata.core.table_encoder import TableEncoder, floats
-from lemmata.core.table_model import TableModel
+from lemmata.core.table_model import TableModel, encoder_for
 from lemmata.decision.costs import REJECTED, Costs, DecisionModel, read_costs, zero_one_costs
 from lemmata.report.decisions import accuracy_of_decided
 from lemmata.report.page import VERDICTS, verdict
@@ -205,8 +205,7 @@ def compare(job: Job, estimators: dict[str, Any], tick: Callable[[], None]) -> l
     baseline = Result(job.baseline)
     if job.task == "clustering":
         baseline.scores = {"clusters": 1.0}
-        X = TableEncoder(scale=True).fit_transform(job.table)
-        estimators = {name: _choose_clusters(X, e, results[name], job.seed, tick) for name, e in estimators.items()}
+        estimators = {name: _choose_clusters(job, e, results[name], tick) for name, e in estimators.items()}
     else:
         _cross_validate(job, estimators, results, baseline, tick)
     for name, estimator in estimators.items():
@@ -354,11 +353,12 @@ def _counts(estimator: Any) -> list[dict[str, int]]:
     return [{found[0]: k} for k in CLUSTER_COUNTS] if found else [{}]
 
 
-def _choose_clusters(X: Column, estimator: Any, result: Result, seed: int, tick: Callable[[], None]) -> Any:
-    """Return the estimator with the number of clusters whose silhouette is best."""
+def _choose_clusters(job: Job, estimator: Any, result: Result, tick: Callable[[], None]) -> Any:
+    """Return the estimator with the number of clusters whose silhouette, over filled columns, is best."""
+    X, filled = (encoder.fit_transform(job.table) for encoder in (encoder_for(estimator), TableEncoder(scale=True)))
     rows = np.arange(len(X))
     if len(X) > SILHOUETTE_ROWS:
-        rows = np.random.default_rng(seed).choice(len(X), SILHOUETTE_ROWS, replace=False)
+        rows = np.random.default_rng(job.seed).choice(len(X), SILHOUETTE_ROWS, replace=False)
     chosen, best, attempt = estimator, -np.inf, result
     for setting in _counts(estimator):
         attempt = Result(result.name)
@@ -366,7 +366,7 @@ def _choose_clusters(X: Column, estimator: Any, result: Result, seed: int, tick:
             model = clone(estimator).set_params(**setting)
             labels = np.asarray(model.fit_predict(X))[rows]
             found = len(np.unique(labels))
-            silhouette = float(silhouette_score(X[rows], labels)) if 1 < found < len(rows) else np.nan
+            silhouette = float(silhouette_score(filled[rows], labels)) if 1 < found < len(rows) else np.nan
             if silhouette > best or not result.scores:
                 chosen, best = clone(model), np.nan_to_num(silhouette, nan=-np.inf)
                 result.scores = {"silhouette": silhouette, "clusters": float(found)}

@@ -243,7 +243,7 @@ class KMedoids(NearestCenter):
         to = distances(rows, centers, self.metric)
         near = to.min(axis=1)
         loss = float(weight @ near)
-        floor = np.finfo(self._floats()).eps * float(weight @ to.max(axis=1))
+        floor = np.sqrt(np.finfo(self._floats()).eps) * float(weight @ to.max(axis=1))  # no less means anything
         scale = max(loss, floor, TINY)
         excess = max(loss - self._bound(rows, weight, numbers, to, loss), 0.0) / scale
         gain = max(-self._best_change(rows, weight, numbers, to, loss), 0.0) / scale

@@ -5,6 +5,8 @@ in absolute value, eˣ = 2ⁿ eʳ: a polynomial of degree 13 gives eʳ to the la
 and no other bits, so nothing but additions, multiplications and shifts is left.
 """
 
+from typing import Any
+
 import numpy as np
 
 from lemmata.core.kernel import kernel
@@ -16,7 +18,7 @@ BIAS, MANTISSA = 1023, 52  # of the exponents of double precision, and the bits 
 
 
 @kernel
-def exponentials(x, m, bits, powers):
+def exponentials(x: Any, m: int, bits: Any, powers: Any) -> None:
     """Replace the first m numbers, all at most 0, by their exponentials; accurate to a few roundings of x itself.
 
     Parameters

@@ -6,10 +6,10 @@ number, boolean  the value (0 and 1)
 date             days since 1970, and if the dates span more than a year the sine and cosine of the season
 text             a 0/1 column for each frequent level and one for all the others
 
-A missing number becomes the median and a 1 in a column "… is missing", so that a model can tell; missing text is a level of
-its own. All levels are kept: the columns of a text then sum to one, which estimators of least norm or with a penalty take
-in their stride. Columns that cannot inform are left out, with the reason: empty, constant, or text that differs in every
-row, as identifiers do.
+A missing number becomes the median and a 1 in a column "… is missing", so that a model can tell, or stays NaN for a model that
+takes it; missing text is a level of its own. All levels are kept: the columns of a text then sum to one, which estimators of
+least norm or with a penalty take in their stride. Columns that cannot inform are left out, with the reason: empty, constant, or
+text that differs in every row, as identifiers do.
 """
 
 from collections import Counter
@@ -156,6 +156,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns with each other (distances, penalties). The 0/1 columns stay as they are.
     max_levels : Most levels of a text that get a column of their own.
     min_share : Least share of the rows that a level must have for a column of its own; two rows at least.
+    keep_missing : Whether missing numbers stay NaN, for models that know what to do with them.
 
     Attributes
     ----------
@@ -178,8 +179,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     {'id': 'different in every row, as an identifier is'}
     """
 
-    def __init__(self, scale: bool = False, max_levels: int = 20, min_share: float = 0.01) -> None:
+    def __init__(self, scale: bool = False, max_levels: int = 20, min_share: float = 0.01, keep_missing: bool = False) -> None:
         self.scale = scale
+        self.keep_missing = keep_missing
         self.max_levels = max_levels
         self.min_share = min_share
 
@@ -191,6 +193,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name, column in table.items():
             _refuse_infinity(column, name)
             plan = plan_column(column, max_levels=self.max_levels, min_share=self.min_share)
+            if self.keep_missing and not isinstance(plan, str) and plan["kind"] != "text":
+                plan = plan | {"fill": np.nan, "missing": 0} if plan["varies"] else "constant"
             if isinstance(plan, str):
                 self.dropped_[name] = plan
             else:
@@ -206,7 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not self.scale or plan["kind"] not in ("number", "date") or not plan["varies"]:
             return plan
         values = np.where(is_missing(column), plan["fill"], floats(column))
-        return plan | {"center": float(values.mean()), "width": float(values.std())}
+        return plan | {"center": float(np.nanmean(values)), "width": float(np.nanstd(values))}
 
     def transform(self, X: Any) -> Floats:
         """Turn the rows of X into numbers; columns that were not seen in `fit` are ignored."""

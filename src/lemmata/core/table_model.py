@@ -19,6 +19,11 @@ from lemmata.core.table import Column, Kind, Table, as_table, distinct, is_missi
 from lemmata.core.table_encoder import Floats, TableEncoder, floats
 
 
+def encoder_for(estimator: Any) -> TableEncoder:
+    """Make the encoder that suits an estimator: columns on one scale, and missing numbers filled unless it takes them."""
+    return TableEncoder(scale=True, keep_missing=get_tags(estimator).input_tags.allow_nan)
+
+
 class TableModel(BaseEstimator):
     """Fit an estimator to a table: columns are encoded, classes decoded, rows without a target left out.
 
@@ -26,7 +31,8 @@ class TableModel(BaseEstimator):
     ----------
     estimator : Regressor, classifier or clusterer.
     target : Name of the column to predict; None for a clusterer.
-    encoder : How columns become numbers; default `TableEncoder(scale=True)`, because distances and penalties compare columns.
+    encoder : How columns become numbers; default `TableEncoder(scale=True)`, because distances and penalties compare columns,
+        with missing numbers left as they are if the estimator takes them.
 
     Attributes
     ----------
@@ -53,7 +59,7 @@ class TableModel(BaseEstimator):
     def fit(self, table: Any) -> "TableModel":
         """Fit the encoder, then the estimator, to the rows that have a target."""
         table = self._with_target(as_table(table))
-        self.encoder_ = TableEncoder(scale=True) if self.encoder is None else clone(self.encoder)
+        self.encoder_ = encoder_for(self.estimator) if self.encoder is None else clone(self.encoder)
         X = self.encoder_.fit_transform(table if self.target is None else table.without(self.target))
         if self.target is not None:
             self.target_kind_: Kind = kind_of(table[self.target])

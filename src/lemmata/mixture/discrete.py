@@ -19,9 +19,12 @@ that chances which fall to 0, as those of maximum likelihood like to, need no ex
 The certificate: by Fisher's identity the log-likelihood is stationary exactly where the EM map leaves the parameters, so the
 checker evaluates that map anew, from the counts of all outcomes and SciPy's log-sum-exp. Where a chance is 0 the map leaves it
 there whatever the table says, so there the condition is another: to raise it must not pay, ∂L/∂θₖⱼc ≤ λₖⱼ, where the multiplier
-λₖⱼ = Σ_c (Tₖⱼc + α) is what the derivative (Tₖⱼc + α)/θₖⱼc of every chance above 0 equals; and likewise for the weights.
+λₖⱼ = Σ_c (Tₖⱼc + α) is what the derivative (Tₖⱼc + α)/θₖⱼc of every chance above 0 equals; and likewise for the weights. Where
+components coincide, every derivative along which they part is zero by symmetry; so they are nudged apart, and the map must not
+carry them further.
 """
 
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,13 +47,19 @@ from lemmata.mixture.discrete_kernels import (
 from lemmata.mixture.em import LatentModel
 from lemmata.mixture.finite import FiniteMixture
 
+SPLIT = "components that coincide do not drift apart when nudged"
 CELLS = 1 << 20  # counts of outcomes, at most, among which starts are drawn, and that the checker makes at a time
 PER_COMPONENT = 32  # rows, at least, among which each start is drawn
 WHOLE = 2**53  # below, every whole number is a number of double precision
 STILL = 1e-7  # weights that move by no more stand still: where components coincide, nothing depends on them
 BORDER = 1e-6  # chances below lie on the border: a step is too small to say anything of them
 NOTHING = 1e-12  # chances below count as 0: that of a tail is known as 1 − that of a head, and has no digits left
+FAINT = 1e-100  # a chance that nobody will miss, and from which there is a way back
 INSIDE = 1e-4  # a chance that is raised from the border: the likelihood notices, and other chances hardly do
+TWINS = 1e-3  # components whose chances are closer coincide
+NUDGES = 0.1, 0.5  # of the logarithm of a chance
+NUDGED = 50  # steps of the EM map after each
+PARTED = 1.5  # times the nudge: more is drifting apart
 EXCESS = 1e-2  # of the derivative of such a chance over the multiplier
 
 
@@ -65,6 +74,16 @@ def normalized(counts, starts, otherwise):
     totals = np.repeat(np.add.reduceat(counts, starts[:-1], axis=-1), np.diff(starts), axis=-1)
     has = totals > 0
     return np.where(has, counts / np.where(has, totals, 1.0), otherwise)
+
+
+def alive(before, after):
+    """Keep probabilities above 0 that were: where several small ones meet, a step may round what it counts to nothing."""
+    return np.where(before > 0, np.maximum(after, FAINT), after)
+
+
+def raised(before, after):
+    """Raise the probabilities that lie on the border and grow in a step: from there it would take too long to be noticed."""
+    return np.where((before > 0) & (before < BORDER) & (after > (1 + EXCESS / 2) * before), INSIDE, after)
 
 
 class DiscreteModel(LatentModel):
@@ -129,20 +148,18 @@ class DiscreteModel(LatentModel):
         _, counts, sums = statistics
         weights, chances = parameters
         tallies = self.outcomes.tallies(sums) + self.alpha
-        return counts / counts.sum() if self.fit_weights else weights, normalized(tallies, self.outcomes.starts, chances)
+        counted = normalized(tallies, self.outcomes.starts, chances)
+        return counts / counts.sum() if self.fit_weights else weights, alive(chances, counted) if self.k > 1 else counted
 
     def complete(self, parameters):
         """One component has all rows, and entries that are missing are not counted."""
         return self.k == 1
 
     def escape(self, before, after):
-        """Raise what lies on the border and is about to leave it: from there a step would take too long to be noticed."""
-        raised = [
-            np.where((b > 0) & (b < BORDER) & (a > (1 + EXCESS / 2) * b), INSIDE, a) for b, a in zip(before, after, strict=True)
-        ]
-        if all(np.array_equal(r, a) for r, a in zip(raised, after, strict=True)):
+        """Raise what lies on the border and is about to leave it."""
+        weights, chances = (raised(b, a) for b, a in zip(before, after, strict=True))
+        if np.array_equal(weights, after[0]) and np.array_equal(chances, after[1]):
             return None
-        weights, chances = raised
         return weights / weights.sum(), normalized(chances, self.outcomes.starts, chances)
 
     def pack(self, parameters):
@@ -264,6 +281,28 @@ class Map:
         return max(float(e.max(initial=0.0)) for e in excesses[: 1 + with_weights])
 
 
+def parting(step, weights, chances):
+    """Nudge components that coincide apart; return how many times farther the EM map takes them, 0 where there are none."""
+    pairs = [(a, b) for a, b in combinations(np.flatnonzero(weights > BORDER), 2) if _apart(chances, a, b) < TWINS]
+    if not pairs:
+        return 0.0
+    sign = np.zeros(len(weights))
+    for a, b in pairs:
+        sign[a], sign[b] = sign[a] or 1.0, sign[b] or -1.0
+    noise, starts, worst = np.random.default_rng(0).standard_normal(chances.shape[1]), step.outcomes.starts, 0.0
+    for size in NUDGES:
+        state = weights, normalized(chances * np.exp(size * sign[:, None] * noise), starts, chances)
+        before = max(_apart(state[1], a, b) for a, b in pairs)
+        for _ in range(NUDGED):
+            state = step(*state)[1:]
+        worst = max(worst, max(_apart(state[1], a, b) for a, b in pairs) / before) if before > 0 else worst
+    return worst
+
+
+def _apart(chances, a, b):
+    return float(np.abs(chances[a] - chances[b]).max())
+
+
 def _fault(k, outcomes, weights, stored):
     """Say how far weights and chances are from probabilities; infinite where they are of no use."""
     width = outcomes.reduced(np.zeros((1, outcomes.starts[-1]))).shape[1]
@@ -349,6 +388,7 @@ class DiscreteMixture(FiniteMixture):
             checks.append(same(weights, expected, "weights", "the weights are those given"))
         claim = "an EM step leaves the probabilities where they are"
         posterior = blocks.reduce(disagreement_block, *self._components(), weights, outcomes.full(stored)).value
+        apart = parting(step, weights, outcomes.full(stored))
         return [
             *checks,
             equi(chances_residual, stored, "probabilities", claim, move=outcomes.moved),
@@ -359,6 +399,7 @@ class DiscreteMixture(FiniteMixture):
                 "local",
                 "to raise a 0 does not pay",
             ),
+            *([Check("split", apart, PARTED, "local", SPLIT)] if apart else []),
             Check("posterior", posterior, SAME_LIMIT, "proof", "the E-step is Bayes' rule"),
         ]
 

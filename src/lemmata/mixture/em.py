@@ -7,7 +7,8 @@ maximize the expected log joint density. The log-likelihood never falls (`bound`
 EM converges linearly, at the rate of the share of information that is hidden. So it may leap: EM is a fixed point map
 θ ↦ M(θ), and from two steps f₀ = M(θ₀) − θ₀ and f₁ = M(θ₁) − θ₁ with θ₁ = M(θ₀) the squared extrapolation [1] goes to
 θ₀ + 2α f₀ + α² (f₁ − f₀), α = ‖f₀‖/‖f₁ − f₀‖, in coordinates without constraints; α = 1 would be EM's own θ₂. A leap is
-tried, not trusted: where the log-likelihood falls, the next pass starts from the plain EM step that the leap replaced.
+tried, not trusted: where the log-likelihood falls, the next pass starts from the plain EM step that the leap replaced. How long
+a leap may be grows while leaps at that length succeed, and shrinks when they fail.
 Convergence is declared on a plain step only, since a leap that gains little may have just missed. And where EM comes to rest
 near a point at which the likelihood is stationary but no maximum, it would leave again too slowly to be seen: a model that can
 tell proposes where to go on, and that is a leap like any other.
@@ -25,7 +26,11 @@ from lemmata.core.iterate import ROUNDING, MonotonicityError, Run, iterate
 from lemmata.core.random import generator, spawn
 from lemmata.core.threads import serial_blas
 
-WAIT = 5  # plain passes after a leap that failed: they leave the slow directions, along which leaping pays
+PLAIN, LEAP, ESCAPE = 0, 1, 2  # how the parameters of a pass were found
+NEVER = 1 << 40  # passes to wait after an escape that led nowhere
+WAIT = 1  # plain pass after a leap that failed, before the next two steps are compared
+NOISE = 1e-6  # changes of the mean log-likelihood above are no rounding
+LONGEST, GROW = 16.0, 4.0  # the longest leap at first, in steps, and by how much it grows and shrinks as leaps succeed and fail
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,9 @@ class LatentModel:
     e_step(X, weight, prepared) : (log-likelihood, *statistics) of a block, additive over blocks; weight may be None.
     m_step(statistics, parameters) : Parameters that maximize the expected log joint density; the old ones are for what the
         statistics say nothing about.
-    slack(before, after) : How much the mean log-likelihood may fall in a step, by a penalty that the M-step obeys; default 0.
+    penalty(parameters) : What the M-step takes off the mean log-likelihood beside; default 0.
+    slack(before, after) : How much the log-likelihood minus the penalty may fall in a step nevertheless; default 0.
+    rounding(parameters) : How far rounding alone may move the mean log-likelihood; default 0.
     complete(parameters) : Whether nothing is hidden, so that one step leads to the maximum; by default never.
     escape(before, after) : Where to go on if such a step gained nothing and yet is no maximum; by default nowhere, None.
     pack(parameters) : The parameters as a vector without constraints, in which to leap, or None.
@@ -92,8 +99,16 @@ class LatentModel:
         """Maximize the expected log joint density."""
         raise NotImplementedError
 
+    def penalty(self, parameters):
+        """Give what the M-step takes off the mean log-likelihood."""
+        return 0.0
+
     def slack(self, before, after):
-        """Bound how much the mean log-likelihood may fall in this step."""
+        """Bound how much the mean log-likelihood minus the penalty may fall in this step."""
+        return 0.0
+
+    def rounding(self, parameters):
+        """Say how far rounding alone may move the mean log-likelihood."""
         return 0.0
 
     def complete(self, parameters):
@@ -190,53 +205,68 @@ def best_of(model, blocks, rngs, drive, *, tol, acceleration, fitted=None):
 def begin(parameters):
     """Give the state of an iteration.
 
-    It holds what to try, what to fall back to, the value before, whether to try is to leap, passes to wait, and the memory.
+    It holds what to try, what to fall back to, the log-likelihood before and its merit (minus the penalty), how what to try
+    was found, passes to wait, the longest leap, and the memory.
     """
-    return parameters, parameters, -np.inf, False, 0, ()
+    return parameters, parameters, (-np.inf, -np.inf), PLAIN, 0, LONGEST, ()
 
 
 def step(model, blocks, total, leaps, tol, state):
-    """Pass over the rows once; return (state, mean log-likelihood, its change by a plain step).
+    """Pass over the rows once; return (state, mean log-likelihood, the change of its merit by a plain step).
 
     The memory has the parameters of the pass before and, where that was a step to leap from, their vector and its step.
     """
-    tried, safe, before, leaped, wait, memory = state
-    statistics = blocks.reduce(model.e_step, model.prepare(tried))
-    value = float(statistics[0]) / total
-    if leaped and not value >= before:
-        return (safe, safe, before, False, WAIT, memory[:1]), before, np.inf
-    _watch(model, before, value, *memory[:1], tried)
+    tried, safe, before, how, wait, longest, memory = state
+    try:
+        statistics = blocks.reduce(model.e_step, model.prepare(tried))
+        value = float(statistics[0]) / total
+        merit = value - model.penalty(tried)
+    except ValueError:
+        if how == PLAIN:
+            raise
+        merit = np.nan  # a leap to where nothing can be evaluated
+    if how != PLAIN and not merit >= before[1]:
+        shorter = max(longest / GROW, 1.0)
+        return (safe, safe, before, PLAIN, WAIT if how == LEAP else NEVER, shorter, memory[:1]), before[0], np.inf
+    _watch(model, before[1], merit, *memory[:1], tried)
     after = model.m_step(statistics, tried)
-    target, now = None, (tried,)
+    target, found, now = None, LEAP, (tried,)
     here, there = (model.pack(tried), model.pack(after)) if leaps else (None, None)
     if here is not None and there is not None:
         now = (tried, here, there - here)
-        if len(memory) == 3 and not leaped and wait == 0:
-            target = _leap(model, *memory[1:], now[2])
-    change = np.inf if leaped else abs(value - before)
-    if np.isfinite(before) and model.complete(tried):
+        if len(memory) == 3 and how == PLAIN and wait == 0:
+            by, target = _leap(model, longest, *memory[1:], now[2])
+            longest = longest * GROW if by == longest else longest
+    change = np.inf if how != PLAIN else abs(merit - before[1])
+    if tol < change <= NOISE and change <= model.rounding(tried):
+        change = tol
+    if np.isfinite(before[0]) and model.complete(tried):
         target, change = None, 0.0
-    elif change <= tol and wait == 0:
-        target = model.escape(tried, after)
+    elif change <= tol:
+        target, found = model.escape(tried, after) if wait < NEVER else None, ESCAPE
         change = change if target is None else np.inf
-    return (after if target is None else target, after, value, target is not None, max(wait - 1, 0), now), value, change
+    tries = (after, after, (value, merit), PLAIN) if target is None else (target, after, (value, merit), found)
+    return (*tries, max(wait - 1, 0), longest, now), value, change
 
 
-def _watch(model, before, value, *parameters):
-    """Raise if the log-likelihood fell from one parameters to the next by more than rounding and the model's slack."""
-    rounding = ROUNDING * max(abs(value), abs(before)) if np.isfinite(before) else np.inf
-    if before - value > rounding and before - value > rounding + model.slack(*parameters):
-        raise MonotonicityError(f"{model.name}: the log-likelihood fell in an EM step, from {before:.17g} to {value:.17g}.")
+def _watch(model, before, merit, *parameters):
+    """Raise if the merit fell from one parameters to the next by more than rounding and the model's slack."""
+    rounding = ROUNDING * max(abs(merit), abs(before)) if np.isfinite(before) else np.inf
+    if before - merit > rounding and before - merit > rounding + model.slack(*parameters):
+        raise MonotonicityError(f"{model.name}: the log-likelihood fell in an EM step, from {before:.17g} to {merit:.17g}.")
 
 
-def _leap(model, point, first, second):
-    """Extrapolate two steps in a row, the first of them from a point; None where EM's own step is as long, or out of bounds."""
+def _leap(model, longest, point, first, second):
+    """Extrapolate two steps in a row, the first of them from a point; return how far, and the parameters.
+
+    None where EM's own step is as long, or where the leap leads out of bounds.
+    """
     bend = second - first
     long, short = np.linalg.norm(first), np.linalg.norm(bend)
     if not long > short > 0:
-        return None
-    by = long / short
-    return model.unpack(point + 2 * by * first + by * by * bend)
+        return 0.0, None
+    by = min(long / short, longest)
+    return by, model.unpack(point + 2 * by * first + by * by * bend)
 
 
 def _weight_block(X, weight):

@@ -76,10 +76,11 @@ def posterior_block(X, weight, components):
     return (missing if np.isnan(X).any() else gaussian_kernels).posterior_block(X, weight, components)
 
 
-def precision_traces(covariances, kind, k, d):
-    """Give the trace of the inverse covariance of each component."""
-    squares = (inverse_factors(covariances, kind) ** 2).sum(axis=(1, 2)) * (d if kind == "spherical" else 1)
-    return np.broadcast_to(squares, k)
+def precision_diagonals(covariances, kind, k, d):
+    """Diagonals (k, d) of the inverse covariances."""
+    factors = inverse_factors(covariances, kind)
+    diagonals = (factors**2).sum(axis=1)
+    return np.broadcast_to(diagonals, (k, d))
 
 
 def nearest_block(X, weight, centers):
@@ -96,7 +97,8 @@ def nearest_block(X, weight, centers):
 class Table:
     """What a model needs to know of a table: its weight, mean and covariance, and whether it has holes.
 
-    With holes, mean and variances are those of the seen entries of each column, and the covariance is diagonal.
+    With holes, mean and variances are those of the seen entries of each column, the covariance is diagonal, and `hidden` is the
+    share of each column that is missing.
     """
 
     def __init__(self, blocks):
@@ -117,7 +119,7 @@ class Table:
             if not (seen > 0).all():
                 raise ValueError(f"Column {int(np.argmin(seen))} has no value in any row: leave it out.")
             origin = origin + offsets / seen
-        self.mean, self.covariance = origin, np.diag(squares / seen)
+        self.mean, self.covariance, self.hidden = origin, np.diag(squares / seen), 1.0 - seen / self.total
 
 
 class GaussianModel(LatentModel):
@@ -150,24 +152,26 @@ class GaussianModel(LatentModel):
 
     def m_step(self, statistics, parameters):
         """Weights, means and covariances that the responsibilities make most likely."""
-        _, counts, first, second = statistics
+        _, counts, first, second, *seen = statistics
         _, means, covariances = parameters
-        d = means.shape[1]
         has = counts > 0
         divisor = np.where(has, counts, 1.0)
+        # What is hidden has the old variance, floor and all: only what is seen gets the floor again.
+        floor = self.floor * (seen[0] / divisor[:, None] if seen else np.ones(means.shape))
         shifts = first / divisor[:, None]
         weights, means = counts / counts.sum(), means + shifts
         if self.kind == "full" or (self.kind == "tied" and self.table.holes):
             lower = second / divisor[:, None, None] - shifts[:, :, None] * shifts[:, None, :]
-            new = of_kind(np.tril(lower) + np.swapaxes(np.tril(lower, -1), 1, 2) + self.floor * np.eye(d), weights, self.kind)
+            new = np.tril(lower) + np.swapaxes(np.tril(lower, -1), 1, 2) + as_matrices(floor, "diag", *floor.shape)
+            new = of_kind(new, weights, self.kind)
         elif self.kind == "tied":
             away = means - self.table.mean
             new = self.table.covariance - (weights * away.T) @ away
-            new = (new + new.T) / 2 + self.floor * np.eye(d)
+            new = (new + new.T) / 2 + self.floor * np.eye(len(new))
         elif self.kind == "diag":
-            new = second[:, 0] / divisor[:, None] - shifts**2 + self.floor
+            new = second[:, 0] / divisor[:, None] - shifts**2 + floor
         else:
-            new = (second[:, 0, 0] / divisor - (shifts**2).sum(axis=1)) / d + self.floor
+            new = (second[:, 0, 0] / divisor - (shifts**2).sum(axis=1)) / means.shape[1] + floor.mean(axis=1)
         if self.kind != "tied" and not has.all():  # a component without rows stays where it is
             new = np.where(has.reshape(-1, *[1] * (new.ndim - 1)), new, covariances)
         return weights, means, new
@@ -176,11 +180,29 @@ class GaussianModel(LatentModel):
         """One component has all rows, and a table without holes hides nothing else."""
         return len(parameters[0]) == 1 and not self.table.holes
 
+    def penalty(self, parameters):
+        """Give what the floor takes off the mean log-likelihood."""
+        weights, means, covariances = parameters
+        return 0.5 * self.floor * float(weights @ precision_diagonals(covariances, self.kind, *means.shape).sum(axis=1))
+
     def slack(self, before, after):
-        """Bound what the floor may cost in this step."""
+        """Bound how much the merit may fall in this step: by what weights move under the floor, and by rounding.
+
+        The M-step weighs the floor by the new weights, the merit before by the old ones.
+        """
         k, d = after[1].shape
-        fall = precision_traces(before[2], self.kind, k, d) - precision_traces(after[2], self.kind, k, d)
-        return max(0.5 * self.floor * float(after[0] @ fall), 0.0)
+        old, new = (precision_diagonals(p[2], self.kind, k, d) for p in (before, after))
+        gains = old - new
+        if self.table.holes:  # the floor counts where a column is seen, which may be where it gains
+            gains = np.maximum(gains, 0.0)
+        moved = after[0] @ gains.sum(axis=1) + after[0] @ new.sum(axis=1) - before[0] @ old.sum(axis=1)
+        return max(0.5 * self.floor * float(moved), 0.0) + 100 * d * self.rounding(after)
+
+    def rounding(self, parameters):
+        """Squared distances lose as many digits as the worst covariance has between its widest and its narrowest direction."""
+        _, means, covariances = parameters
+        spectra = np.linalg.eigvalsh(as_matrices(covariances, self.kind, *means.shape))
+        return float(np.finfo(float).eps * (spectra[:, -1] / np.maximum(spectra[:, 0], TINY)).max())
 
     def pack(self, parameters):
         """Log weights, means, and Cholesky factors with the logarithm of their diagonal, in units of the table."""
@@ -225,6 +247,8 @@ class GaussianModel(LatentModel):
         divisor = np.where(counts > 0, counts, 1.0)
         shifts = first / divisor[:, None]
         matrices = second / divisor[:, None, None] - shifts[:, :, None] * shifts[:, None, :]
+        if self.table.holes:  # filled entries do not vary, but what was missing does
+            matrices = matrices + np.diag(self.table.hidden * np.diagonal(self.table.covariance))
         counts = counts + 10 * np.finfo(float).eps  # no component begins without a chance
         weights = counts / counts.sum()
         matrices = matrices + self.floor * np.eye(matrices.shape[1])

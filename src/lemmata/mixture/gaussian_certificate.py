@@ -23,19 +23,26 @@ from lemmata.mixture.gaussian import as_matrices, of_kind, posterior_block
 
 STILL = 1e-10  # probabilities that move by no more stand still
 TWINS = 1e-3  # components closer than this, in their own standard deviations, coincide
-NUDGES = 0.01, 0.1  # of a standard deviation
+NUDGES = 0.01, 0.1, 0.5  # of a standard deviation
+NEGLIGIBLE = 1e-9  # weights of components below: too few rows to say anything of their means and covariances
 NUDGED = 50  # steps of the EM map after each
 PARTED = 1.5  # times the nudge: more is drifting apart
 ROUNDED = 1e-7  # the most that ever counts as rounding
 
 
-def bayes(X, weights, means, lowers):
-    """Posterior of each row and its log-density, from Cholesky factors (k, d, d)."""
+def log_densities(X, means, lowers):
+    """Log-density of each row under each component, from Cholesky factors (k, d, d)."""
     d = X.shape[1]
-    logs = np.empty((len(X), len(weights)))
+    logs = np.empty((len(X), len(means)))
     for k, (mean, lower) in enumerate(zip(means, lowers, strict=True)):
         white = solve_triangular(lower, (X - mean).T, lower=True, check_finite=False)
         logs[:, k] = -0.5 * (white**2).sum(axis=0) - np.log(np.diagonal(lower)).sum() - 0.5 * d * np.log(2 * np.pi)
+    return logs
+
+
+def bayes(X, weights, means, lowers):
+    """Posterior of each row and its log-density."""
+    logs = log_densities(X, means, lowers)
     logs += np.log(weights, where=weights > 0, out=np.full(len(weights), -np.inf))
     density = logsumexp(logs, axis=1)
     return np.exp(logs - density[:, None]), density
@@ -58,7 +65,7 @@ def seen_part(means, covariances, seen):
 def map_block(X, weight, weights, means, covariances):
     """Log-likelihood of a block, weights of the components in it and expected moments about their means."""
     X, (k, d) = X.astype(float), means.shape
-    value, counts, first, second = 0.0, np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
+    value, counts, first, second, sights = 0.0, np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), np.zeros((k, d))
     for rows, seen in patterns(X):
         part, share = X[rows][:, seen], None if weight is None else weight[rows]
         posterior, density = bayes(part, weights, *seen_part(means, covariances, seen))
@@ -66,14 +73,20 @@ def map_block(X, weight, weights, means, covariances):
             posterior, density = posterior * share[:, None], density * share
         value += float(density.sum())
         counts += posterior.sum(axis=0)
-        for j in range(k):
-            # Regression of all columns on the seen ones: these answer for themselves, the others keep a rest.
-            slope = np.linalg.solve(covariances[j][np.ix_(seen, seen)], covariances[j][seen]).T
-            rest = covariances[j] - slope @ covariances[j][seen]
-            z = (part - means[j, seen]) @ slope.T
-            first[j] += posterior[:, j] @ z
-            second[j] += (posterior[:, j, None] * z).T @ z + posterior[:, j].sum() * rest * np.outer(~seen, ~seen)
-    return value, counts, first, second
+        add_moments(part, seen, posterior, means, covariances, first, second, sights)
+    return value, counts, first, second, sights
+
+
+def add_moments(part, seen, shares, means, covariances, first, second, sights):
+    """Add the expected moments about the means of rows of which these columns are seen, by their shares in the components."""
+    sights += np.outer(shares.sum(axis=0), seen)
+    for j in range(len(means)):
+        # Regression of all columns on the seen ones: these answer for themselves, the others keep a rest.
+        slope = np.linalg.solve(covariances[j][np.ix_(seen, seen)], covariances[j][seen]).T
+        rest = covariances[j] - slope @ covariances[j][seen]
+        z = (part - means[j, seen]) @ slope.T
+        first[j] += shares[:, j] @ z
+        second[j] += (shares[:, j, None] * z).T @ z + shares[:, j].sum() * rest * np.outer(~seen, ~seen)
 
 
 def disagreement_block(X, weight, weights, means, covariances, components):
@@ -94,15 +107,20 @@ class Map:
     def __call__(self, weights, means, covariances):
         """Return the parameters after one step, and the mean log-likelihood before it."""
         before = as_matrices(covariances, self.kind, *means.shape)
-        value, counts, first, second = self.blocks.reduce(map_block, weights, means, before)
-        has = counts > 0
-        divisor = np.where(has, counts, 1.0)
-        shifts = first / divisor[:, None]
-        matrices = second / divisor[:, None, None] - shifts[:, :, None] * shifts[:, None, :]
-        matrices += self.floor * np.eye(means.shape[1])
-        matrices[~has] = before[~has]
-        new = counts / counts.sum()
-        return (new, means + shifts, of_kind(matrices, new, self.kind)), value / counts.sum()
+        value, *moments = self.blocks.reduce(map_block, weights, means, before)
+        new, means, matrices = from_moments(*moments, means, before, self.floor)
+        return (new, means, of_kind(matrices, new, self.kind)), value / moments[0].sum()
+
+
+def from_moments(counts, first, second, sights, means, before, floor):
+    """Give weights, means and covariance matrices from counts and moments about the old means; what is seen gets the floor."""
+    has = counts > 0
+    divisor = np.where(has, counts, 1.0)
+    shifts = first / divisor[:, None]
+    matrices = second / divisor[:, None, None] - shifts[:, :, None] * shifts[:, None, :]
+    matrices += floor * as_matrices(sights / divisor[:, None], "diag", *means.shape)
+    matrices[~has] = before[~has]
+    return counts / counts.sum(), means + shifts, matrices
 
 
 def certificate(blocks, kind, floor, weights, means, covariances, stored, components, subject):
@@ -120,7 +138,6 @@ def certificate(blocks, kind, floor, weights, means, covariances, stored, compon
     matrices = as_matrices(covariances, kind, *means.shape)
     lowers, spectra = np.linalg.cholesky(matrices), np.linalg.eigvalsh(matrices)
     value = step(weights, means, covariances)[1]
-    condition = float((spectra[:, -1] / spectra[:, 0]).max())
 
     pairs = twins(weights, means, lowers)
     first = np.arange(len(weights))  # of the components that coincide: the density knows only the sum of their weights
@@ -131,8 +148,31 @@ def certificate(blocks, kind, floor, weights, means, covariances, stored, compon
         residual = np.bincount(first, a - step(a, means, covariances)[0][0])
         return np.where(np.abs(residual) > STILL, residual, 0.0)
 
+    shares = equi(weight_residual, weights, "weights", "an EM step leaves the weights where they are", move=simplex)
+    parting = [Check("split", _parting(step, weights, means, lowers, pairs), PARTED, "local", SPLIT)] if pairs else []
+    posterior = blocks.reduce(disagreement_block, weights, means, matrices, components()).value
+    return Certificate(
+        sound,
+        *([] if len(weights) == 1 else [shares]),
+        *stationary(lambda m, c: step(weights, m, c)[0][1:], kind, weights, means, covariances),
+        *parting,
+        same(stored, value, "log-likelihood", "the mean log-density of the rows", floor=1e-3),
+        Check("posterior", posterior, SAME_LIMIT, "proof", "the E-step is Bayes' rule"),
+        Check("floor", floor / float(spectra.min()), np.inf, "evidence", "share of reg_covar in the smallest variance"),
+        subject=subject,
+    )
+
+
+def stationary(step, kind, weights, means, covariances, names=("means", "covariances")):
+    """Check that a step, a function of means and covariances, leaves both where they are."""
+    matrices = as_matrices(covariances, kind, *means.shape)
+    lowers, spectra = np.linalg.cholesky(matrices), np.linalg.eigvalsh(matrices)
+    condition = float((spectra[:, -1] / spectra[:, 0]).max())
+
+    alive = weights > NEGLIGIBLE
+
     def mean_residual(a):
-        residual = _whitened(lowers, a - step(weights, a, covariances)[0][1])
+        residual = _whitened(lowers, a - step(a, covariances)[0])[alive]
         return beyond_rounding(residual, 1.0 + np.abs(_whitened(lowers, a)).max())
 
     def relative(a):  # to the stored covariances, factor by factor
@@ -141,7 +181,7 @@ def certificate(blocks, kind, floor, weights, means, covariances, stored, compon
         return np.stack([solve_triangular(f, m.T, lower=True) for f, m in zip(lowers, left, strict=True)])
 
     def covariance_residual(a):
-        return beyond_rounding(relative(a - step(weights, means, a)[0][2]), condition)
+        return beyond_rounding(relative(a - step(means, a)[1])[alive], condition)
 
     def move_means(a, rng):
         """Move by 1 % of the means or of the standard deviations, whichever is less."""
@@ -159,20 +199,10 @@ def certificate(blocks, kind, floor, weights, means, covariances, stored, compon
         moved = lowers @ (np.eye(means.shape[1]) + SABOTAGE * u) @ np.swapaxes(lowers, 1, 2)
         return of_kind(moved, weights / weights.sum(), kind)
 
-    shares = equi(weight_residual, weights, "weights", "an EM step leaves the weights where they are", move=simplex)
-    parting = [Check("split", _parting(step, weights, means, lowers, pairs), PARTED, "local", SPLIT)] if pairs else []
-    posterior = blocks.reduce(disagreement_block, weights, means, matrices, components()).value
-    return Certificate(
-        sound,
-        *([] if len(weights) == 1 else [shares]),
-        equi(mean_residual, means, "means", "an EM step leaves the means where they are", move=move_means),
-        equi(covariance_residual, covariances, "covariances", "an EM step leaves them as they are", move=move_covariances),
-        *parting,
-        same(stored, value, "log-likelihood", "the mean log-density of the rows", floor=1e-3),
-        Check("posterior", posterior, SAME_LIMIT, "proof", "the E-step is Bayes' rule"),
-        Check("floor", floor / float(spectra.min()), np.inf, "evidence", "share of reg_covar in the smallest variance"),
-        subject=subject,
-    )
+    return [
+        equi(mean_residual, means, names[0], "an EM step leaves the means where they are", move=move_means),
+        equi(covariance_residual, covariances, names[1], "an EM step leaves them as they are", move=move_covariances),
+    ]
 
 
 SPLIT = "components that coincide do not drift apart when nudged"
@@ -205,15 +235,16 @@ def _parting(step, weights, means, lowers, pairs):
     u, v = rng.standard_normal(d), rng.standard_normal((d, d))
     shift, stretch = lowers @ (u / length(u)), (v + v.T) / length(v)
 
-    def carried(size):
-        moved = lowers @ (np.eye(d) + size * sign[:, None, None] * stretch) @ np.swapaxes(lowers, 1, 2)
+    def carried(size, bend):
+        factors = lowers @ (np.eye(d) + 0.5 * bend * size * sign[:, None, None] * stretch)
+        moved = factors @ np.swapaxes(factors, 1, 2)
         state = weights, means + size * sign[:, None] * shift, of_kind(moved, weights, step.kind)
         before = apart(*state[1:])
         for _ in range(NUDGED):
             state = step(*state)[0]
         return apart(*state[1:]) / before
 
-    return max(carried(size) for size in NUDGES)
+    return max(carried(size, bend) for size in NUDGES for bend in (0.0, 1.0))  # the means alone, and both
 
 
 def beyond_rounding(residual, scale):

@@ -89,8 +89,8 @@ def distances(kind, offset, factor, tile, white, m, z, a, out):
 
 
 @kernel
-def posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm):
-    """Posterior of every component for the rows of a tile (k, m), and the log-density of each row."""
+def log_joints(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm):
+    """Log joint density of every component and the rows of a tile (k, m), and the largest of each row."""
     k, d = offsets.shape
     if kind == TIED:
         factor = factors[0]
@@ -109,6 +109,13 @@ def posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, share
             v = constant - 0.5 * q[r]
             share[r] = v
             norm[r] = max(norm[r], v)
+
+
+@kernel
+def posteriors(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm):
+    """Posterior of every component for the rows of a tile (k, m), and the log-density of each row."""
+    k = len(offsets)
+    log_joints(kind, offsets, factors, constants, tile, m, white, z, a, q, shares, norm)
     q[:m] = 0.0
     for r in range(m):
         a[r] = norm[r] if norm[r] > -np.inf else 0.0  # a row beyond all numbers belongs to nobody
@@ -157,6 +164,19 @@ def gather(kind, offset, tile, m, share, z, a, first, second):
 
 
 @kernel
+def gather_all(kind, offsets, tile, m, shares, z, a, counts, first, second):
+    """Add the weights and moments of all components in a tile."""
+    full = filled_up(m)
+    for c in range(len(offsets)):
+        share, s = shares[c], 0.0
+        share[m:full] = 0.0
+        for r in range(full):
+            s += share[r]
+        counts[c] += s
+        gather(kind, offsets[c], tile, full, share, z, a, first[c], second[c if kind != TIED else 0])
+
+
+@kernel
 def scratch(k, d):
     """Make room for the work on a tile: rows side by side four times over, and posteriors."""
     return np.empty((3, d, TILE)), np.empty((3, TILE)), np.empty((k, TILE))
@@ -166,24 +186,18 @@ def scratch(k, d):
 def add_tile(kind, moments, offsets, factors, constants, tile, m, weight, start, wide, narrow, shares, counts, first, second):
     """Add the statistics of a tile whose rows begin at start; return its log-likelihood. Moments have a kind of their own."""
     white, z, a, q, norm = wide[0], wide[1], narrow[0], narrow[1], narrow[2]
-    full = filled_up(m)
-    posteriors(kind, offsets, factors, constants, tile, full, white, z, a, q, shares, norm)
+    posteriors(kind, offsets, factors, constants, tile, filled_up(m), white, z, a, q, shares, norm)
     if weight is not None:
         for r in range(m):
             norm[r] *= weight[start + r]
+        for c in range(len(offsets)):
+            share = shares[c]
+            for r in range(m):
+                share[r] *= weight[start + r]
     total = 0.0
     for r in range(m):
         total += norm[r]
-    for c in range(len(offsets)):
-        share, s = shares[c], 0.0
-        if weight is not None:
-            for r in range(m):
-                share[r] *= weight[start + r]
-        share[m:full] = 0.0
-        for r in range(full):
-            s += share[r]
-        counts[c] += s
-        gather(moments, offsets[c], tile, full, share, z, a, first[c], second[c if moments != TIED else 0])
+    gather_all(moments, offsets, tile, m, shares, z, a, counts, first, second)
     return total
 
 
@@ -217,12 +231,59 @@ def posterior_rows(X, kind, center, offsets, factors, constants, out, density):
                 out[start + r, c] = shares[c, r]
 
 
-def e_block(X, weight, components):
-    """Log-likelihood of a block, weights of the components in it, and moments about their means."""
+@kernel
+def log_density_rows(X, kind, center, offsets, factors, constants, out):
+    """Write the log joint density (n, k) of the rows of a block and every component."""
+    k, d = offsets.shape
+    wide, narrow, shares = scratch(k, d)
+    white, z, tile, a, q, norm = wide[0], wide[1], wide[2], narrow[0], narrow[1], narrow[2]
+    for start in range(0, X.shape[0], TILE):
+        m = lay_out(X, start, center, tile)
+        log_joints(kind, offsets, factors, constants, tile, filled_up(m), white, z, a, q, shares, norm)
+        for r in range(m):
+            for c in range(k):
+                out[start + r, c] = shares[c, r]
+
+
+@kernel
+def moments_of_shares(X, posterior, kind, center, offsets, counts, first, second):
+    """Add the statistics of a block to (counts, first, second), with the shares (n, k) of the components in its rows given."""
+    k, d = offsets.shape
+    wide, narrow, shares = scratch(k, d)
+    z, tile, a = wide[1], wide[2], narrow[0]
+    for start in range(0, X.shape[0], TILE):
+        m = lay_out(X, start, center, tile)
+        for r in range(m):
+            for c in range(k):
+                shares[c, r] = posterior[start + r, c]
+        gather_all(kind, offsets, tile, m, shares, z, a, counts, first, second)
+
+
+def room(components):
+    """Make room for counts, first and second moments."""
     k, d = components.offsets.shape
     second = {FULL: (k, d, d), TIED: (1, 1, 1), DIAG: (k, 1, d), SPHERICAL: (k, 1, 1)}[components.kind]
-    counts, first, second = np.zeros(k), np.zeros((k, d)), np.zeros(second)
-    return float(expectation(X, weight, *components[:5], counts, first, second)), counts, first, second
+    return np.zeros(k), np.zeros((k, d)), np.zeros(second)
+
+
+def e_block(X, weight, components):
+    """Log-likelihood of a block, weights of the components in it, and moments about their means."""
+    statistics = room(components)
+    return float(expectation(X, weight, *components[:5], *statistics)), *statistics
+
+
+def log_density_block(X, components):
+    """Log joint density of the rows of a block and every component."""
+    out = np.empty((X.shape[0], len(components.offsets)))
+    log_density_rows(X, *components[:5], out)
+    return out
+
+
+def moments_block(X, shares, components):
+    """Weights of the components in a block, and moments about their means, with the shares of components in rows given."""
+    statistics = room(components)
+    moments_of_shares(X, shares, *components[:3], *statistics)
+    return statistics
 
 
 def posterior_block(X, weight, components):

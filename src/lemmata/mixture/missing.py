@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from lemmata.mixture.gaussian_kernels import DIAG, SPHERICAL
-from lemmata.mixture.missing_kernels import expectation_by_pattern, fill_by_pattern, posterior_by_pattern
+from lemmata.mixture.missing_kernels import expectation_by_pattern, fill_by_pattern, moments_by_pattern, posterior_by_pattern
 
 BITS = 16  # of the keys of patterns
 
@@ -48,32 +48,50 @@ def _as_given(components):
     return components.kind, components.center, components.offsets, components.covariances, components.logs
 
 
-def e_block(X, weight, components):
-    """Log-likelihood of a block, weights of the components in it, and expected moments about their means.
+def room(components):
+    """Make room for counts, first and second moments, and how often a component shows each column.
 
     Second moments are whole for a tied covariance too: the scatter of rows with holes is not known beforehand.
     """
     k, d = components.offsets.shape
     second = {DIAG: (k, 1, d), SPHERICAL: (k, 1, 1)}.get(components.kind, (k, d, d))
-    counts, first, second = np.zeros(k), np.zeros((k, d)), np.zeros(second)
-    order, starts, seen = by_pattern(X)
+    return np.zeros(k), np.zeros((k, d)), np.zeros(second), np.zeros((k, d))
+
+
+def e_block(X, weight, components):
+    """Log-likelihood of a block, weights of the components in it, and expected moments about their means."""
+    statistics, (order, starts, seen) = room(components), by_pattern(X)
     weight = None if weight is None else weight[order]
-    value = expectation_by_pattern(X, order, weight, starts, seen, *_as_given(components), counts, first, second)
-    return float(value), counts, first, second
+    value = expectation_by_pattern(X, order, weight, starts, seen, *_as_given(components), *statistics)
+    return float(value), *statistics
+
+
+def moments_block(X, shares, components):
+    """Weights of the components in a block, and expected moments, with the shares of the components in its rows given."""
+    statistics = room(components)
+    moments_by_pattern(X, *by_pattern(X), shares, *_as_given(components), *statistics)
+    return statistics
 
 
 def posterior_block(X, weight, components):
     """Posterior of each row of a block given its seen entries, and their log-density."""
     out, density = np.empty((len(X), len(components.offsets))), np.empty(len(X))
-    posterior_by_pattern(X, *by_pattern(X), *_as_given(components), out, density)
+    posterior_by_pattern(X, *by_pattern(X), *_as_given(components), True, out, density)
     return out, density
+
+
+def log_density_block(X, components):
+    """Log joint density of the seen entries of the rows of a block and every component."""
+    out, largest = np.empty((len(X), len(components.offsets))), np.empty(len(X))
+    posterior_by_pattern(X, *by_pattern(X), *_as_given(components), False, out, largest)
+    return out
 
 
 def fill_block(X, weight, components):
     """Rows of a block with the mean of each hole given the seen entries, and the variance of each entry around it."""
     posterior, density = np.empty((len(X), len(components.offsets))), np.empty(len(X))
     out, variance, patterns = np.empty(X.shape), np.empty(X.shape), by_pattern(X)
-    posterior_by_pattern(X, *patterns, *_as_given(components), posterior, density)
+    posterior_by_pattern(X, *patterns, *_as_given(components), True, posterior, density)
     fill_by_pattern(X, *patterns, *_as_given(components), posterior, out, variance)
     return out, variance
 

@@ -15,7 +15,19 @@ pattern a few small products for each component. No entry is filled in, and noth
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.mixture.gaussian_kernels import DIAG, FULL, SPHERICAL, TIED, TILE, add_tile, filled_up, posteriors, scratch
+from lemmata.mixture.gaussian_kernels import (
+    DIAG,
+    FULL,
+    SPHERICAL,
+    TIED,
+    TILE,
+    add_tile,
+    filled_up,
+    gather_all,
+    log_joints,
+    posteriors,
+    scratch,
+)
 
 
 @kernel
@@ -150,8 +162,31 @@ def spread_apart(kind, at, o, variances, n, s, S, first, second):
 
 
 @kernel
-def expectation_by_pattern(X, order, weight, starts, seen, kind, center, offsets, covariances, logs, counts, first, second):
-    """Add the statistics of a block to (counts, first, second); return its log-likelihood. Weights come in the order given."""
+def spread_all(kind, at, o, covariances, factors, across, n, s, S, counts, first, second, sights):
+    """Add to the statistics of all columns what those of the seen ones of a pattern imply, and how often each was seen."""
+    for c in range(len(n)):
+        f = c if kind != TIED else 0
+        counts[c] += n[c]
+        for i in range(o):
+            sights[c, at[i]] += n[c]
+        if kind in (FULL, TIED):
+            spread(at, o, covariances[f], factors[f], across[f], n[c], s[c], S[c], first[c], second[c])
+        else:
+            spread_apart(kind, at, o, covariances[c], n[c], s[c], S[c], first[c], second[c])
+
+
+@kernel
+def room_for_seen(kind, k, o):
+    """Make room for the statistics of the seen columns of a pattern."""
+    wide = kind in (FULL, TIED)
+    return np.zeros(k), np.zeros((k, o)), np.zeros((k, o if wide else 1, 1 if kind == SPHERICAL else o))
+
+
+@kernel
+def expectation_by_pattern(
+    X, order, weight, starts, seen, kind, center, offsets, covariances, logs, counts, first, second, sights
+):
+    """Add the statistics of a block to the last four; return its log-likelihood. Weights come in the order given."""
     k, d = offsets.shape
     moments = FULL if kind == TIED else kind
     at = np.empty(d, np.int64)
@@ -161,24 +196,40 @@ def expectation_by_pattern(X, order, weight, starts, seen, kind, center, offsets
         o = split(seen[p], at)
         near, factors, constants, across = marginal(kind, offsets, covariances, logs, at, o)
         tile = wide[2, :o]
-        n, s = np.zeros(k), np.zeros((k, o))
-        S = np.zeros((k, o if moments == FULL else 1, 1 if moments == SPHERICAL else o))
+        n, s, S = room_for_seen(kind, k, o)
         for start in range(starts[p], starts[p + 1], TILE):
             m = lay_out_seen(X, order, start, starts[p + 1], center, at, tile)
             total += add_tile(kind, moments, near, factors, constants, tile, m, weight, start, wide, narrow, shares, n, s, S)
-        for c in range(k):
-            f = c if kind != TIED else 0
-            counts[c] += n[c]
-            if moments == FULL:
-                spread(at, o, covariances[f], factors[f], across[f], n[c], s[c], S[c], first[c], second[c])
-            else:
-                spread_apart(kind, at, o, covariances[c], n[c], s[c], S[c], first[c], second[c])
+        spread_all(kind, at, o, covariances, factors, across, n, s, S, counts, first, second, sights)
     return total
 
 
 @kernel
-def posterior_by_pattern(X, order, starts, seen, kind, center, offsets, covariances, logs, out, density):
-    """Write the posterior (n, k) and the log-density (n,) of the rows of a block."""
+def moments_by_pattern(
+    X, order, starts, seen, posterior, kind, center, offsets, covariances, logs, counts, first, second, sights
+):
+    """Add the statistics of a block to the last four, with the shares (n, k) of the components in its rows given."""
+    k, d = offsets.shape
+    moments = FULL if kind == TIED else kind
+    at = np.empty(d, np.int64)
+    wide, narrow, shares = scratch(k, d)
+    for p in range(len(seen)):
+        o = split(seen[p], at)
+        near, factors, _, across = marginal(kind, offsets, covariances, logs, at, o)
+        tile = wide[2, :o]
+        n, s, S = room_for_seen(kind, k, o)
+        for start in range(starts[p], starts[p + 1], TILE):
+            m = lay_out_seen(X, order, start, starts[p + 1], center, at, tile)
+            for r in range(m):
+                for c in range(k):
+                    shares[c, r] = posterior[order[start + r], c]
+            gather_all(moments, near, tile, m, shares, wide[1], narrow[0], n, s, S)
+        spread_all(kind, at, o, covariances, factors, across, n, s, S, counts, first, second, sights)
+
+
+@kernel
+def posterior_by_pattern(X, order, starts, seen, kind, center, offsets, covariances, logs, normalize, out, density):
+    """Write the posterior (n, k), or the log joint density, and the log-density (n,), or the largest of a row."""
     k, d = offsets.shape
     at = np.empty(d, np.int64)
     wide, narrow, shares = scratch(k, d)
@@ -189,7 +240,10 @@ def posterior_by_pattern(X, order, starts, seen, kind, center, offsets, covarian
         tile = wide[2, :o]
         for start in range(starts[p], starts[p + 1], TILE):
             m = lay_out_seen(X, order, start, starts[p + 1], center, at, tile)
-            posteriors(kind, near, factors, constants, tile, filled_up(m), white, z, a, q, shares, norm)
+            if normalize:
+                posteriors(kind, near, factors, constants, tile, filled_up(m), white, z, a, q, shares, norm)
+            else:
+                log_joints(kind, near, factors, constants, tile, filled_up(m), white, z, a, q, shares, norm)
             for r in range(m):
                 row = order[start + r]
                 density[row] = norm[r]
