@@ -21,12 +21,13 @@ FAMILIES = (
     "mixture_missing",
     "mixture_out_of_core",
     "gibbs",
+    "hmm",
     "decision",
     "coverage",
     "out_of_core",
     "start",
 )
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "kmedoids", "pyarrow")
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "kmedoids", "hmmlearn", "pyarrow")
 
 
 def machine() -> str:

@@ -24,7 +24,7 @@ def sequences_of(estimator, X, lengths, reset):
         sequence; or a stored table, with the name of a column that numbers its sequences in place of lengths.
     """
     if not is_stored(X):
-        X, lengths = _gathered(X, lengths)
+        X, lengths = gathered(X, lengths)
     elif isinstance(lengths, str):
         blocks = estimator._blocks(X, sample_weight=lengths, reset=reset, order="C")
         return StoredSequences(blocks)
@@ -33,7 +33,7 @@ def sequences_of(estimator, X, lengths, reset):
     return Sequences(np.ascontiguousarray(rows), checked_lengths(lengths, len(rows)))
 
 
-def _gathered(X, lengths):
+def gathered(X, lengths):
     """Put a list of tables, or the tables of an array with three axes, one below the other."""
     several = np.ndim(X) == 3 if isinstance(X, np.ndarray) else _is_list_of_tables(X)
     if not several:
