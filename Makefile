@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Tests that call kernels of the other families on small data.
-KERNELS := $(addprefix tests/,decision/test_risk.py optimize/test_rules.py $(addprefix linear_model/test_,logistic_loss.py margin_losses.py))
+KERNELS := $(addprefix tests/,core/test_numeric.py decision/test_risk.py optimize/test_rules.py hmm/test_worked.py \
+	$(addprefix linear_model/test_,logistic_loss.py margin_losses.py) mixture/test_binomial_mixture.py)
 
 .PHONY: demo test lint types contracts pytest pages nojit bench docs clean
 

@@ -15,10 +15,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
 
 import lemmata
+from lemmata.cluster import KMeans
 from lemmata.core.table import Table, as_table, distinct, is_missing, kind_of, parse_column, read_table, write_table
 from lemmata.core.table_encoder import TableEncoder, plan_column
 from lemmata.core.table_model import TableModel
 from lemmata.linear_model import LinearRegression
+from lemmata.mixture import GaussianMixture
 
 
 def text(*values):
@@ -430,3 +432,20 @@ def test_targets_that_cannot_be():
     with pytest.raises(ValueError, match="missing in every row"):
         TableModel(LinearRegression(), "rent").fit(Table({**table, "rent": np.full(80, np.nan)}))
     assert not hasattr(TableModel(LinearRegression(), "rent"), "predict_proba")
+
+
+def test_missing_numbers_stay_missing_where_a_model_takes_them():
+    table = {"a": [1.0, None, 3.0, 8.0], "b": ["x", None, "x", "y"], "c": [2.0, None, 2.0, 2.0]}
+    encoder = TableEncoder(scale=True, keep_missing=True).fit(table)
+    assert encoder.get_feature_names_out().tolist() == ["a", "b=x", "b=(other)", "b is missing"]
+    assert encoder.dropped_ == {"c": "constant"}
+    numbers = encoder.transform(table)[:, 0]
+    assert np.array_equal(np.isnan(numbers), [False, True, False, False])
+    np.testing.assert_allclose([np.nanmean(numbers), np.nanstd(numbers)], [0.0, 1.0], atol=1e-15)
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(60) < 0.3, np.nan, rng.normal(size=60))
+    rows = {"x": x, "y": rng.normal(size=60)}
+    model = TableModel(GaussianMixture(2, random_state=0)).fit(rows)
+    assert model.encoder_.keep_missing
+    assert model.certify(rows).holds
+    assert not TableModel(KMeans(2, random_state=0)).fit(rows).encoder_.keep_missing

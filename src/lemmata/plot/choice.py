@@ -11,15 +11,16 @@ from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
 from lemmata.plot.mixture import MixtureDisplay, gaussians
 from lemmata.plot.regression import RegressionDisplay
+from lemmata.plot.states import StatesDisplay
 from lemmata.plot.trace import TraceDisplay
 
 
 def display_for(estimator: Any, rows: bool = True) -> Any:
     """Choose the display of a fitted estimator by what it is and what it can do.
 
-    A classifier has its boundary, or the regions of its actions if it decides by costs; a clusterer has its clusters, and a
-    mixture of Gaussians its components. A regressor of one column with `predict_interval` has its band, any other one observed
-    against predicted values. Without rows there is the trace of a fit that iterated.
+    A classifier has its boundary, or the regions of its actions if it decides by costs; a clusterer has its clusters, a mixture
+    of Gaussians its components, and a hidden Markov model its states. A regressor of one column with `predict_interval` has its
+    band, any other one observed against predicted values. Without rows there is the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -40,6 +41,8 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         if hasattr(estimator, "trace_"):
             return TraceDisplay
         raise ValueError(f"{type(estimator).__name__} has no trace of its fit to show: give plot the rows X, and y.")
+    if hasattr(estimator, "decode"):
+        return StatesDisplay
     if is_clusterer(estimator) or get_tags(estimator).estimator_type == "density_estimator":
         return ClusterDisplay if gaussians(estimator) is None else MixtureDisplay
     if is_classifier(estimator):
