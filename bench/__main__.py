@@ -22,6 +22,7 @@ FAMILIES = (
     "mixture_out_of_core",
     "gibbs",
     "hmm",
+    "markov",
     "semi_supervised",
     "decision",
     "coverage",

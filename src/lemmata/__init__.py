@@ -10,7 +10,21 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = ("cluster", "decision", "linear_model", "mixture", "optimize", "plot", "probability", "report", "theory")
+_SUBPACKAGES = (
+    "cluster",
+    "decision",
+    "hmm",
+    "linear_model",
+    "markov",
+    "mixture",
+    "optimize",
+    "plot",
+    "probability",
+    "report",
+    "semi_supervised",
+    "state_space",
+    "theory",
+)
 _NAMES = {
     "all_estimators": "lemmata.core.discovery",
     "Blocks": "lemmata.core.blocks",
