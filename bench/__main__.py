@@ -23,13 +23,14 @@ FAMILIES = (
     "gibbs",
     "hmm",
     "markov",
+    "state_space",
     "semi_supervised",
     "decision",
     "coverage",
     "out_of_core",
     "start",
 )
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "kmedoids", "hmmlearn", "pyarrow")
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "kmedoids", "hmmlearn", "pykalman", "statsmodels", "pyarrow")
 
 
 def machine() -> str:

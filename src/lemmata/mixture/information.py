@@ -28,13 +28,14 @@ import numpy as np
 from sklearn.base import clone
 
 from lemmata.core.threads import serial_blas
+from lemmata.mixture.finite import FiniteMixture
 from lemmata.mixture.gaussian import as_matrices, components_of
 from lemmata.mixture.gaussian_kernels import e_block, posterior_block
-from lemmata.mixture.gaussian_mixture import GaussianMixture
 from lemmata.mixture.missing import holes_block
 from lemmata.optimize.simplex import softmax
 
 SCORES = 1 << 18  # numbers of a tile of scores: two megabytes, which stay in the cache
+FLAT = 1e-6  # curvature, its diagonal scaled to 1, below which there is none
 DEFINITE = 1e-10  # least eigenvalue of the information, its diagonal scaled to 1: below it, an inverse has no digits left
 
 
@@ -125,10 +126,29 @@ def standard_errors(mixture, X, sample_weight=None):
     return StandardErrors(weights, means.reshape(k, d), covariances.reshape(np.shape(parameters[2])))
 
 
+def newton_gain(kind, parameters, blocks):
+    """Say how many nats Newton's step would add to the log-likelihood: ½ gᵀI⁻¹g; infinite where some curvature points up.
+
+    Directions without curvature, along which components that coincide exchange their rows, do not count.
+
+    Parameters
+    ----------
+    parameters : (weights, means, covariances), all weights above 0.
+    """
+    chart = Chart(kind, *np.shape(parameters[1]))
+    gradient, matrix = value_and_gradient(chart, parameters, blocks)[1], information(chart, parameters, blocks)
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
+    if not values[0] > -FLAT:
+        return np.inf
+    curved = values > FLAT
+    return 0.5 * float((((gradient / scale) @ vectors[:, curved]) ** 2 / values[curved]).sum())
+
+
 def opened(mixture, X, sample_weight):
     """Check a mixture and a table; return the mixture's chart, its parameters, and the table in blocks."""
-    if not isinstance(mixture, GaussianMixture):
-        raise ValueError(f"mixture must be a GaussianMixture, got {type(mixture).__name__}.")
+    if not (isinstance(mixture, FiniteMixture) and hasattr(mixture, "_given")):
+        raise ValueError(f"mixture must be lemmata's GaussianMixture, got {type(mixture).__module__}.{type(mixture).__name__}.")
     fitted = hasattr(mixture, "weights_")
     model = mixture if fitted else clone(mixture)
     blocks = model._blocks(X, sample_weight=sample_weight, reset=not fitted, order="C")

@@ -4,6 +4,7 @@ from lemmata.plot.band import PredictiveBandDisplay
 from lemmata.plot.bound_curve import BoundCurveDisplay
 from lemmata.plot.boundary import BoundaryDisplay
 from lemmata.plot.certificate import CertificateDisplay
+from lemmata.plot.chain import RankingDisplay, TransitionGraphDisplay
 from lemmata.plot.choice import display_for
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.cost_curve import CostCurveDisplay
@@ -18,6 +19,8 @@ from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.silhouette import SilhouetteDisplay
+from lemmata.plot.state_space import StateSpaceDisplay
+from lemmata.plot.states import StatesDisplay
 from lemmata.plot.trace import TraceDisplay
 
 __all__ = [
@@ -36,8 +39,12 @@ __all__ = [
     "MixtureDisplay",
     "PosteriorDisplay",
     "PredictiveBandDisplay",
+    "RankingDisplay",
     "RegressionDisplay",
     "SilhouetteDisplay",
+    "StateSpaceDisplay",
+    "StatesDisplay",
     "TraceDisplay",
+    "TransitionGraphDisplay",
     "display_for",
 ]
