@@ -30,7 +30,19 @@ FAMILIES = (
     "out_of_core",
     "start",
 )
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "celer", "kmedoids", "hmmlearn", "pykalman", "statsmodels", "pyarrow")
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "scikit-learn-intelex",
+    "celer",
+    "kmedoids",
+    "hmmlearn",
+    "pykalman",
+    "statsmodels",
+    "pyarrow",
+)
 
 
 def machine() -> str:
