@@ -22,6 +22,7 @@ FAMILIES = (
     "mixture_out_of_core",
     "gibbs",
     "hmm",
+    "long_sequence",
     "markov",
     "state_space",
     "semi_supervised",

@@ -44,6 +44,6 @@ ROWS = [
         right,
         {"scikit-learn": 2.0},
         agree=0.02,  # weights of links differ: ours fall with distance, scikit-learn's are all 1
-        repeats=2,
+        repeats=1,
     )
 ]

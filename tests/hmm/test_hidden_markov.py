@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import lemmata
-from lemmata.hmm import CategoricalHMM, GaussianHMM, HMMClassifier, hidden_markov
+from lemmata.hmm import CategoricalHMM, GaussianHMM, HMMClassifier, baum_welch, hidden_markov
 from lemmata.mixture import GaussianMixture
 
 NAN = float("nan")
@@ -252,3 +252,34 @@ def test_mistakes_are_said():
         model = GaussianHMM(2, n_iter=1).fit(X)
     with pytest.raises(ValueError, match="'viterbi' or 'map'"):
         model.decode(X, algorithm="best")
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_a_long_sequence_is_worked_from_both_ends_with_the_same_answers(monkeypatch, holes):
+    X, _ = rows(seed=2, n=700, k=3, stay=0.8)
+    X[np.random.default_rng(0).random(X.shape) < holes] = NAN
+    start = {"random_state": 0, "n_iter": 6, "tol": 0.0, "acceleration": None}
+
+    def fitted():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # six steps do not converge
+            return GaussianHMM(3, **start).fit(X)
+
+    short = fitted()
+    log_prob, path = short.decode(X)
+    monkeypatch.setattr(baum_welch, "LONG", 100)
+    monkeypatch.setattr(baum_welch, "STRETCH", 64)
+    monkeypatch.setattr(hidden_markov, "LONG", 100)
+    monkeypatch.setattr(hidden_markov, "STRETCH", 64)
+    found = []
+    for n_threads in (1, 2, 3):
+        with lemmata.config(n_threads=n_threads):
+            found.append((fitted(), *short.decode(X)))
+    for model, value, long_path in found:
+        np.testing.assert_allclose(model.transmat_, short.transmat_, rtol=1e-9)
+        np.testing.assert_allclose(model.means_, short.means_, rtol=1e-9)
+        np.testing.assert_allclose(model.trace_, short.trace_, rtol=1e-12)
+        assert value == pytest.approx(log_prob, rel=1e-12)
+        assert np.array_equal(long_path, path)
+        assert np.array_equal(model.transmat_, found[0][0].transmat_)
+        assert np.array_equal(model.means_, found[0][0].means_)

@@ -11,13 +11,20 @@ never falls is the log-likelihood plus the log-prior. A probability that starts 
 given, such as chains that go from left to right.
 """
 
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lemmata.core import config
+from lemmata.core.blocks import add
+from lemmata.core.threads import run
 from lemmata.hmm import recursions
 from lemmata.mixture.discrete import alive, raised
 from lemmata.mixture.em import LatentModel
+
+LONG = 1 << 14  # rows of a sequence that is worth more than one thread
+STRETCH = 1 << 13  # rows of it that one thread works on at a time
 
 
 class Prepared(NamedTuple):
@@ -46,6 +53,43 @@ def posterior(logs, lengths, start, transition, turned):
     recursions.scale_rows(logs, tops)
     value = recursions.expect(logs, tops, lengths, start, transition, turned, states, first, slopes)
     return Posterior(float(value), states, first, slopes)
+
+
+def posterior_of_long(law, prepared, X):
+    """Do the same for one long sequence: log-densities, both recursions at once, and statistics, on all threads.
+
+    Rows are cut into stretches of a fixed length, whose sums are added in order: the same bits for any number of threads.
+
+    Returns
+    -------
+    posterior, statistics : As `posterior` gives, and what the law counts.
+    """
+    n, k = len(X), len(prepared.start)
+    logs, alpha, beta, tops = np.empty((n, k)), np.empty((n, k)), np.empty((n, k)), np.empty(n)
+    cuts = [slice(first, min(first + STRETCH, n)) for first in range(0, n, STRETCH)]
+    found, value = [None] * len(cuts), [0.0]
+
+    def densities(i):
+        logs[cuts[i]] = law.log_densities(X[cuts[i]], prepared.law)
+        recursions.scale_rows(logs[cuts[i]], tops[cuts[i]])
+
+    def one_way(end):
+        if end == 0:
+            value[0] = recursions.forward(logs, tops, prepared.start, prepared.transition, alpha)
+        else:
+            recursions.backward(logs, prepared.transition, beta)
+
+    def joined(i):
+        rows, slopes = cuts[i], np.zeros((k, k))
+        recursions.join(logs, prepared.transition, alpha, beta, rows.start, rows.stop, slopes)
+        found[i] = slopes, law.statistics(X[rows], alpha[rows], prepared.law)
+
+    threads = config.n_threads()
+    run(densities, range(len(cuts)), threads)
+    run(one_way, range(2), threads)
+    run(joined, range(len(cuts)), threads)
+    slopes, statistics = reduce(add, found)
+    return Posterior(float(value[0]), alpha, alpha[0].copy(), slopes), statistics
 
 
 def shares(counts, otherwise):
@@ -96,9 +140,12 @@ class ChainModel(LatentModel):
 
     def e_step(self, X, lengths, prepared):
         """Log-likelihood and log-prior, expected first states and steps, and what the law counts."""
-        logs = self.law.log_densities(X, prepared.law)
-        found = posterior(logs, lengths, prepared.start, prepared.transition, prepared.turned)
-        statistics = self.law.statistics(X, found.states, prepared.law)
+        if len(lengths) == 1 and len(X) >= LONG:
+            found, statistics = posterior_of_long(self.law, prepared, X)
+        else:
+            logs = self.law.log_densities(X, prepared.law)
+            found = posterior(logs, lengths, prepared.start, prepared.transition, prepared.turned)
+            statistics = self.law.statistics(X, found.states, prepared.law)
         value = found.log_likelihood + prepared.constant * len(X)
         return value, found.first, found.slopes * prepared.transition, *statistics
 

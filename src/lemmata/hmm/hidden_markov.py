@@ -15,11 +15,12 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from lemmata.core import config
 from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
-from lemmata.core.threads import serial_blas
+from lemmata.core.threads import run, serial_blas
 from lemmata.hmm import recursions
-from lemmata.hmm.baum_welch import ChainModel, posterior
+from lemmata.hmm.baum_welch import LONG, STRETCH, ChainModel, posterior
 from lemmata.hmm.certificate import certificate
 from lemmata.hmm.sequences import Sequences, sequences_of
 from lemmata.mixture.finite import FittedByEM
@@ -364,12 +365,76 @@ def inference_block(law, prepared, start, transition, X, lengths):
 
 def path_block(X, lengths, law, prepared, start, transition):
     """Log joint probability of the best path of each sequence, in its first row, and the path."""
-    logs = law.log_densities(X, prepared)
     with np.errstate(divide="ignore"):
         start, transition = np.log(start), np.log(transition)
-    values, room, path, at = np.zeros(len(X)), np.empty(logs.shape), np.empty(len(X), np.int64), 0
+    values, path, at = np.zeros(len(X)), np.empty(len(X), np.int64), 0
     for n in lengths:
         rows = slice(at, at + n)
-        values[at] = recursions.viterbi(logs[rows], start, transition, room[rows], path[rows])
+        best_path = best_path_of_long if n >= LONG else best_path_of_short
+        values[at] = best_path(law, prepared, X[rows], start, transition, path[rows])
         at += n
     return values, path
+
+
+def best_path_of_short(law, prepared, X, start, transition, path):
+    """Write the most probable path of a sequence; return its log joint probability."""
+    logs = law.log_densities(X, prepared)
+    return recursions.viterbi(logs, start, transition, np.empty(logs.shape), path)
+
+
+def best_path_of_long(law, prepared, X, start, transition, path):
+    """Do the same for a long sequence, from both ends at once, and in the memory of a stretch of its rows.
+
+    Each half keeps its values where a stretch begins, and computes them again on the way back from the middle.
+    """
+    n, k = len(X), len(start)
+    middle, turned = n // 2, np.ascontiguousarray(transition.T)
+    left = [slice(a, min(a + STRETCH, middle)) for a in range(0, middle, STRETCH)]
+    right = [slice(a, min(a + STRETCH, n)) for a in range(middle, n, STRETCH)]
+    carried, ahead = [start], [np.zeros(k)]  # before each stretch on the left, after each on the right, last first
+    carry = np.empty(k)
+
+    def from_left():
+        for rows in left:
+            values = forward_values(rows, carried[-1])
+            carried.append(np.empty(k))
+            recursions.best_before(values[-1], transition, carried[-1])
+
+    def from_right():
+        for rows in reversed(right):
+            values = backward_values(rows, ahead[-1])
+            ahead.append(np.empty(k))
+            recursions.best_before(values[0], turned, ahead[-1])
+
+    def forward_values(rows, before):
+        logs = law.log_densities(X[rows], prepared)
+        values = np.empty(logs.shape)
+        recursions.best_values(logs, before, transition, values)
+        return values
+
+    def backward_values(rows, after):
+        logs = law.log_densities(X[rows], prepared)
+        values = np.empty(logs.shape)
+        recursions.best_futures(logs, turned, after, values)
+        return values
+
+    def back_to_left():
+        for i in range(len(left) - 1, -1, -1):
+            values, rows = forward_values(left[i], carried[i]), left[i]
+            if i < len(left) - 1:  # the state before a stretch, by the state that it begins with
+                path[rows.stop - 1] = recursions.first_largest(values[-1] + turned[path[rows.stop]])
+            recursions.trace_back(values, turned, path[rows])
+
+    def on_to_right(state):
+        for i, rows in enumerate(right):
+            values = backward_values(rows, ahead[len(right) - 1 - i])
+            recursions.trace_ahead(values, transition, state, path[rows])
+            state = path[rows.stop - 1]
+
+    threads = config.n_threads()
+    run(lambda end: from_left() if end == 0 else from_right(), range(2), threads)
+    last = forward_values(left[-1], carried[-2])[-1]
+    carry[:] = last + ahead[-1]
+    path[middle - 1] = state = recursions.first_largest(carry)
+    run(lambda end: back_to_left() if end == 0 else on_to_right(state), range(2), threads)
+    return float(carry[state])

@@ -15,7 +15,7 @@ P(r, s), and its product with P(r, s) the expected number of such steps.
 
 Viterbi's recursion vₜ(s) = ℓₜ(s) + maxᵣ (vₜ₋₁(r) + log P(r, s)) keeps its values and not where each maximum was: on the way
 back only the states of one path are asked for, and their maxima are looked for again. Of several that are equal the first
-counts.
+counts. The same can be done from the other end, with the largest log-probability of what is to come.
 """
 
 import numpy as np
@@ -104,6 +104,59 @@ def smooth(densities, turned, alpha, steps):
 
 
 @kernel
+def backward(densities, transition, beta):
+    """Write what the rows to come say of each state of a sequence, up to a factor in each row."""
+    n, k = densities.shape
+    w = np.empty(k)
+    beta[n - 1] = 1.0
+    for t in range(n - 1, 0, -1):
+        ahead, b, now, total = beta[t], densities[t], beta[t - 1], 0.0
+        for s in range(k):
+            w[s] = b[s] * ahead[s]
+        for r in range(k):
+            row, x = transition[r], 0.0
+            for s in range(k):
+                x += row[s] * w[s]
+            now[r] = x
+            total += x
+        share = 1.0 / total if total > 0.0 else 0.0
+        for r in range(k):
+            now[r] *= share
+
+
+@kernel
+def join(densities, transition, alpha, beta, first, last, steps):
+    """Turn the filter of the rows from first to last into P(state|all rows), in place, by what `backward` wrote.
+
+    Adds the derivatives by the transitions out of these rows to steps.
+    """
+    n, k = densities.shape
+    w = np.empty(k)
+    for t in range(first, last):
+        now, back, total = alpha[t], beta[t], 0.0
+        if t + 1 < n:
+            b, ahead, whole = densities[t + 1], beta[t + 1], 0.0
+            for s in range(k):
+                w[s] = b[s] * ahead[s]
+            for r in range(k):
+                row, x = transition[r], 0.0
+                for s in range(k):
+                    x += row[s] * w[s]
+                whole += now[r] * x
+            share = 1.0 / whole if whole > 0.0 else 0.0
+            for r in range(k):
+                x, row = now[r] * share, steps[r]
+                for s in range(k):
+                    row[s] += x * w[s]
+        for r in range(k):
+            now[r] *= back[r]
+            total += now[r]
+        share = 1.0 / total if total > 0.0 else 0.0
+        for r in range(k):
+            now[r] *= share
+
+
+@kernel
 def expect(densities, tops, lengths, start, transition, turned, alpha, first, steps):
     """Write P(state|all rows) of all rows of sequences one after the other; return their log-likelihood.
 
@@ -121,33 +174,85 @@ def expect(densities, tops, lengths, start, transition, turned, alpha, first, st
 
 
 @kernel
-def viterbi(logs, start, transition, values, path):
-    """Write the most probable path of a sequence; return its log joint probability. `start` and `transition` are logarithms."""
-    n, k = logs.shape
-    best = np.empty(k)
-    for s in range(k):
-        values[0, s] = start[s] + logs[0, s]
-    for t in range(1, n):
-        before, now, row = values[t - 1], values[t], logs[t]
-        best[:] = -np.inf
-        for r in range(k):
-            x, step = before[r], transition[r]
-            for s in range(k):
-                best[s] = max(best[s], x + step[s])
+def best_before(before, transition, best):
+    """Write the largest of before(r) + transition(r, s) over r, for every s; four r at a time, to touch each s less often."""
+    k = len(before)
+    best[:] = -np.inf
+    for r in range(0, k - k % 4, 4):
+        x0, x1, x2, x3 = before[r], before[r + 1], before[r + 2], before[r + 3]
+        p0, p1, p2, p3 = transition[r], transition[r + 1], transition[r + 2], transition[r + 3]
         for s in range(k):
-            now[s] = best[s] + row[s]
-    last = 0
-    for s in range(1, k):
-        if values[n - 1, s] > values[n - 1, last]:
-            last = s
-    path[n - 1] = last
-    for t in range(n - 1, 0, -1):
-        s, chosen = path[t], 0
-        for r in range(1, k):
-            if values[t - 1, r] + transition[r, s] > values[t - 1, chosen] + transition[chosen, s]:
+            best[s] = max(best[s], max(max(x0 + p0[s], x1 + p1[s]), max(x2 + p2[s], x3 + p3[s])))
+    for r in range(k - k % 4, k):
+        x, p = before[r], transition[r]
+        for s in range(k):
+            best[s] = max(best[s], x + p[s])
+
+
+@kernel
+def best_values(logs, before, transition, values):
+    """Write Viterbi's values of some rows, given those of the row before them already carried over by one step."""
+    n, k = logs.shape
+    for s in range(k):
+        values[0, s] = before[s] + logs[0, s]
+    for t in range(1, n):
+        best_before(values[t - 1], transition, values[t])
+        for s in range(k):
+            values[t, s] += logs[t, s]
+
+
+@kernel
+def first_largest(x):
+    """Index of the largest number; of several that are equal the first."""
+    chosen = 0
+    for s in range(1, len(x)):
+        if x[s] > x[chosen]:
+            chosen = s
+    return chosen
+
+
+@kernel
+def trace_back(values, turned, path):
+    """Write the path to the state of the last row, which is given, from the values of all rows and the transposed matrix."""
+    for t in range(len(path) - 1, 0, -1):
+        step, before, chosen = turned[path[t]], values[t - 1], 0
+        for r in range(1, len(step)):
+            if before[r] + step[r] > before[chosen] + step[chosen]:
                 chosen = r
         path[t - 1] = chosen
-    return values[n - 1, last]
+
+
+@kernel
+def viterbi(logs, start, transition, values, path):
+    """Write the most probable path of a sequence; return its log joint probability. `start` and `transition` are logarithms."""
+    n = len(logs)
+    best_values(logs, start, transition, values)
+    path[n - 1] = first_largest(values[n - 1])
+    trace_back(values, transition.T.copy(), path)
+    return values[n - 1, path[n - 1]]
+
+
+@kernel
+def best_futures(logs, turned, after, values):
+    """Write the largest log-probability of each of some rows and what follows, given that of what follows the last one."""
+    n, k = logs.shape
+    for s in range(k):
+        values[n - 1, s] = after[s] + logs[n - 1, s]
+    for t in range(n - 2, -1, -1):
+        best_before(values[t + 1], turned, values[t])
+        for s in range(k):
+            values[t, s] += logs[t, s]
+
+
+@kernel
+def trace_ahead(values, transition, state, path):
+    """Write the best path of some rows after a state, from their futures."""
+    for t in range(len(path)):
+        step, ahead, chosen = transition[state], values[t], 0
+        for s in range(1, len(step)):
+            if step[s] + ahead[s] > step[chosen] + ahead[chosen]:
+                chosen = s
+        path[t] = state = chosen
 
 
 @kernel
