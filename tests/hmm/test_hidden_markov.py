@@ -3,12 +3,14 @@
 import warnings
 from itertools import product
 
+import dask.dataframe as dd
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
+from sklearn.base import clone
 
 import lemmata
 from lemmata.hmm import CategoricalHMM, GaussianHMM, HMMClassifier, baum_welch, hidden_markov
@@ -142,6 +144,10 @@ def test_sequences_may_come_in_any_form(tmp_path):
         np.testing.assert_allclose(stored.transmat_, memory.transmat_, rtol=1e-6)
         whole = stored.score(tmp_path / "rows.parquet", lengths="series")
         assert whole == pytest.approx(len(X) * stored.lower_bound_, rel=1e-12)
+        frame = dd.from_pandas(table.to_pandas(), npartitions=4)  # sequences that span partitions
+        clustered = clone(stored).fit(frame, lengths="series")
+        np.testing.assert_allclose(clustered.transmat_, memory.transmat_, rtol=1e-6)
+        assert clustered.certify(frame, lengths="series").holds
 
 
 def test_nothing_underflows_and_stretches_do_not_matter(monkeypatch):

@@ -113,8 +113,7 @@ class StoredSequences(Blocks):
 
     def _tasks(self):
         i, held = 0, None
-        for _, load in self.blocks._tasks():
-            block = load()
+        for block in self._pieces():
             if held is not None:
                 block = tuple(np.concatenate(pair) for pair in zip(held, block, strict=True))
             held, ready = _split_last(*block)
@@ -122,6 +121,12 @@ class StoredSequences(Blocks):
                 yield i, partial(_with_lengths, *ready)
                 i += 1
         yield i, partial(_with_lengths, *held)
+
+    def _pieces(self):
+        """Give the blocks of the table as they come; partitions of a cluster come here, since a sequence may span several."""
+        if self.blocks.home == "dask":
+            return (part.compute() for part in self.blocks.blocks)
+        return (load() for _, load in self.blocks._tasks())
 
     def rows(self):
         """Give the rows as a table, without their order."""
