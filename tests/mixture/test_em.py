@@ -215,3 +215,9 @@ def test_a_state_is_plain_data_and_a_pass_depends_on_nothing_else():
         other = ENGINE.step(Leaping(), blocks, 5.0, True, 0.0, state)
         assert one[1:] == other[1:]
         state = one[0]
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_init", 0), ("max_iter", 0), ("tol", -1.0), ("tol", float("nan"))])
+def test_settings_that_cannot_be_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be at least"):
+        em(Coins(), HEADS, **{name: value})

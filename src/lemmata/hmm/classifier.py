@@ -91,9 +91,7 @@ class HMMClassifier(Classifier):
 
     def predict_proba(self, X, lengths=None):
         """Give the probability of each class for each sequence, by Bayes' rule."""
-        logs = self.log_likelihood(X, lengths) + np.log(self.class_prior_)
-        total = logsumexp(logs, axis=1, keepdims=True)
-        return np.where(np.isfinite(total), np.exp(logs - np.where(np.isfinite(total), total, 0.0)), self.class_prior_)
+        return _bayes_rule(self.log_likelihood(X, lengths), self.class_prior_)
 
     def predict(self, X, lengths=None):
         """Give the most probable class of each sequence; ties go to the first."""
@@ -125,9 +123,15 @@ class HMMClassifier(Classifier):
             for j, model in enumerate(self.estimators_):
                 blocks = model._checked_sequences(sequence, None)
                 logs[i, j] = blocks.reduce(likelihood_block, model._checker(), *model._chain(), model._stored())
-        logs += np.log(self.class_prior_)
-        total = logsumexp(logs, axis=1, keepdims=True)
-        return np.where(np.isfinite(total), np.exp(logs - np.where(np.isfinite(total), total, 0.0)), self.class_prior_)
+        return _bayes_rule(logs, self.class_prior_)
+
+
+def _bayes_rule(log_likelihoods, prior):
+    """Give the probabilities of the classes; a sequence that no class allows has the prior."""
+    logs = log_likelihoods + np.log(prior)
+    total = logsumexp(logs, axis=1, keepdims=True)
+    possible = np.isfinite(total)
+    return np.where(possible, np.exp(logs - np.where(possible, total, 0.0)), prior)
 
 
 def _listed(X, lengths):

@@ -4,13 +4,11 @@ A component has a chance of a one for each column, and within a component the co
 columns is a matter of which component a row is from. `discrete` states the model, its EM steps and the checks.
 """
 
-from numbers import Integral, Real
-from os import PathLike
+from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from lemmata.mixture.discrete import DiscreteMixture
+from lemmata.mixture.discrete import CONSTRAINTS, DiscreteMixture
 from lemmata.mixture.discrete_kernels import Trials
 
 
@@ -74,19 +72,8 @@ class BernoulliMixture(DiscreteMixture):
       posterior       ...e... ≤ 1e-06  proof  the E-step is Bayes' rule
     """
 
-    _parameter_constraints = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+    _parameter_constraints = CONSTRAINTS | {
         "binarize": [Real, None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "weights_init": ["array-like", None],
-        "probabilities_init": ["array-like", None],
-        "acceleration": [StrOptions({"squarem"}), None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(

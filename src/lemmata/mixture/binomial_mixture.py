@@ -6,14 +6,13 @@ in the order in which they fell is smaller by that factor, which no parameter ch
 and the checks.
 """
 
-from numbers import Integral, Real
-from os import PathLike
+from numbers import Integral
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from lemmata.core.certificate import same
-from lemmata.mixture.discrete import DiscreteMixture
+from lemmata.mixture.discrete import CONSTRAINTS, DiscreteMixture
 from lemmata.mixture.discrete_kernels import Census, Trials, census_block
 
 
@@ -73,20 +72,9 @@ class BinomialMixture(DiscreteMixture):
     True
     """
 
-    _parameter_constraints = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+    _parameter_constraints = CONSTRAINTS | {
         "n_trials": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "fit_weights": ["boolean"],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "weights_init": ["array-like", None],
-        "probabilities_init": ["array-like", None],
-        "acceleration": [StrOptions({"squarem"}), None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-        "checkpoint": [str, PathLike, None],
     }
 
     def __init__(

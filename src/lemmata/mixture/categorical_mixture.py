@@ -5,14 +5,13 @@ between columns is a matter of which component a row is from (latent class analy
 and the checks.
 """
 
-from numbers import Integral, Real
-from os import PathLike
+from numbers import Integral
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from lemmata.core.certificate import same
-from lemmata.mixture.discrete import DiscreteMixture
+from lemmata.mixture.discrete import CONSTRAINTS, DiscreteMixture
 from lemmata.mixture.discrete_kernels import Census, Codes, census_block
 
 
@@ -72,19 +71,9 @@ class CategoricalMixture(DiscreteMixture):
     True
     """
 
-    _parameter_constraints = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+    _parameter_constraints = CONSTRAINTS | {
         "n_categories": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "weights_init": ["array-like", None],
-        "probabilities_init": [list, tuple, np.ndarray, None],
-        "acceleration": [StrOptions({"squarem"}), None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-        "checkpoint": [str, PathLike, None],
+        "probabilities_init": [list, tuple, np.ndarray, None],  # columns may have different numbers of categories
     }
 
     def __init__(

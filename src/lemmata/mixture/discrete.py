@@ -25,11 +25,14 @@ carry them further.
 """
 
 from itertools import combinations
+from numbers import Integral, Real
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from lemmata.cluster.seeding import draw_centers
 from lemmata.core.blocks import Largest
@@ -61,6 +64,20 @@ NUDGES = 0.1, 0.5  # of the logarithm of a chance
 NUDGED = 50  # steps of the EM map after each
 PARTED = 1.5  # times the nudge: more is drifting apart
 EXCESS = 1e-2  # of the derivative of such a chance over the multiplier
+
+CONSTRAINTS = {
+    "n_components": [Interval(Integral, 1, None, closed="left")],
+    "alpha": [Interval(Real, 0, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "n_init": [Interval(Integral, 1, None, closed="left")],
+    "weights_init": ["array-like", None],
+    "probabilities_init": ["array-like", None],
+    "acceleration": [StrOptions({"squarem"}), None],
+    "random_state": ["random_state", np.random.Generator],
+    "verbose": ["verbose"],
+    "checkpoint": [str, PathLike, None],
+}
 
 
 def table_block(X, weight, outcomes):

@@ -134,7 +134,7 @@ def em(model, X, *, sample_weight=None, n_init=1, tol=1e-10, max_iter=1000, acce
     Parameters
     ----------
     model : A `LatentModel`.
-    X : Rows: an array, a frame, or any table that `Blocks.of` takes.
+    X : Rows: an array, a frame, or any table that `Blocks.of` takes. What NaN means is for the model to say.
     sample_weight : Repetitions of each row.
     n_init : Starts, of which the one that reaches the highest likelihood is kept.
     tol : Stop when a plain step changes the mean log-likelihood of a row by no more.
@@ -162,7 +162,10 @@ def em(model, X, *, sample_weight=None, n_init=1, tol=1e-10, max_iter=1000, acce
     >>> run.state, run.trace
     ((3.0,), array([-6.25, -1.75, -1.75]))
     """
-    blocks = Blocks.of(X, sample_weight, allow_nan=False)
+    for name, number, least in (("n_init", n_init, 1), ("max_iter", max_iter, 1), ("tol", tol, 0)):
+        if not number >= least:
+            raise ValueError(f"{name} must be at least {least}, got {number!r}.")
+    blocks = Blocks.of(X, sample_weight)
     drive = partial(_plain_drive, max_iter=max_iter, verbose=verbose)
     with serial_blas():
         return best_of(model, blocks, spawn(generator(random_state), n_init), drive, tol=tol, acceleration=acceleration)
