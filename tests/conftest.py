@@ -30,4 +30,5 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow_without_jit: takes minutes under NUMBA_DISABLE_JIT=1")
 
 
-collect_ignore = ["reference/make_statsmodels.py"]  # it needs statsmodels, which only whoever writes the reference anew needs
+# They need packages that only whoever writes the references anew needs.
+collect_ignore = ["reference/make_hmmlearn.py", "reference/make_statsmodels.py"]

@@ -1,14 +1,5 @@
-"""Pictures are drawn into memory, and closed after each test."""
+"""Pictures are drawn into memory."""
 
 import matplotlib as mpl
-import pytest
 
 mpl.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    from matplotlib import pyplot as plt
-
-    plt.close("all")

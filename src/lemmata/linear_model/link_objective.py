@@ -36,6 +36,7 @@ from lemmata.linear_model.logistic_solvers import DENSE, conjugate_gradients, ne
 BALANCED = 1e-9  # imbalance of the slopes that is rounding, relative to what cancels in it
 KEPT = 1e-3  # share of a slope that a step must leave: less may be nothing but rounding, where classes are separable
 RIDGE = 1e-12  # added to a Hessian of unit diagonal: more than its rounding, less than what moves any score
+BLIND = 1e-30  # of the largest curvature: what a constant column has by rounding, whose square this is
 REFINEMENTS = 3  # of a solution with the ridge, to one without it
 TRIES = 5  # Newton steps towards slopes that are slopes; a fit of the usual precision needs none
 INTERCEPT_STEPS = 20  # Newton's method for one number: five are usual
@@ -202,7 +203,8 @@ def balanced_step(problem, theta, gradient):
     """Return −H⁻¹·gradient, and what it leaves of gradient + H·step."""
     with serial_blas():
         H = problem.hessian(theta)
-        size = np.where(np.diag(H) > 0, np.sqrt(np.diag(H)), 1.0)
+        diagonal = np.diag(H)
+        size = np.where(diagonal > BLIND * diagonal.max(), np.sqrt(np.abs(diagonal)), 1.0)
         factor = factored(H / size / size[:, None] + RIDGE * np.eye(len(H)))
         step, left = np.zeros(len(gradient)), gradient
         for _ in range(REFINEMENTS):
