@@ -11,7 +11,7 @@ from scipy.stats import bernoulli
 from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.blocks import Blocks
-from lemmata.mixture import BernoulliMixture, discrete
+from lemmata.mixture import BernoulliMixture, discrete, discrete_certificate
 from lemmata.mixture.discrete_kernels import Trials
 
 NAN = float("nan")
@@ -232,7 +232,7 @@ def test_the_certificate_sees_a_zero_that_should_be_raised():
 def test_a_derivative_by_a_zero_is_that_of_differences():
     X, weights, heads = table(n=50, d=3), np.array([0.4, 0.6]), np.array([[0.0, 0.5, 1.0], [0.3, 0.6, 0.7]])
     outcomes = Trials(np.ones(3), 0.0)
-    _, slopes = Blocks.of(X, None).reduce(discrete.slopes_block, outcomes, weights, outcomes.full(heads))
+    _, slopes = Blocks.of(X, None).reduce(discrete_certificate.slopes_block, outcomes, weights, outcomes.full(heads))
 
     def value(tail, head, j):  # not normalized: a partial derivative
         logs = np.zeros((50, 2))
@@ -265,7 +265,7 @@ def test_sparse_tables_are_not_made_dense(container, monkeypatch):
     one, other = dense.certify(S).to_dict(), dense.certify(X).to_dict()
     for a, b in zip(one["checks"], other["checks"], strict=True):
         assert a["value"] == pytest.approx(b["value"], rel=1e-3, abs=1e-12)
-    monkeypatch.setattr(discrete, "CELLS", 1)
+    monkeypatch.setattr(discrete_certificate, "CELLS", 1)
     given = BernoulliMixture(3, weights_init=dense.weights_, probabilities_init=dense.probabilities_)
     monkeypatch.setattr(container, "toarray", None)
     assert given.fit(S).certify(S).holds

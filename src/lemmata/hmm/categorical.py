@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval
 from lemmata.core.certificate import same
 from lemmata.hmm.categorical_emissions import CategoricalChecker, CategoricalLaw
 from lemmata.hmm.hidden_markov import CONSTRAINTS, HiddenMarkovModel
-from lemmata.mixture.discrete import WHOLE, normalized
-from lemmata.mixture.discrete_kernels import Census, census_block
+from lemmata.mixture.discrete import normalized
+from lemmata.mixture.discrete_kernels import WHOLE, Census, census_block
 
 SPREAD = 5.0  # of the Dirichlet draws around the frequencies of the table with which states begin: different, none extreme
 

@@ -8,8 +8,8 @@ from numbers import Real
 
 import numpy as np
 
-from lemmata.mixture.discrete import CONSTRAINTS, DiscreteMixture
 from lemmata.mixture.discrete_kernels import Trials
+from lemmata.mixture.discrete_mixture import CONSTRAINTS, DiscreteMixture
 
 
 class BernoulliMixture(DiscreteMixture):

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from lemmata.core.certificate import same
-from lemmata.mixture.discrete import CONSTRAINTS, DiscreteMixture
 from lemmata.mixture.discrete_kernels import Census, Trials, census_block
+from lemmata.mixture.discrete_mixture import CONSTRAINTS, DiscreteMixture
 
 
 class BinomialMixture(DiscreteMixture):

@@ -25,6 +25,7 @@ from lemmata.core.certificate import SABOTAGE, TINY, length, nonnegative
 from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
 
+WHOLE = 2**53  # below, every whole number is a number of double precision
 ROUNDING = 1e-13  # of the tosses: tails that are found by subtracting and are fewer are none
 
 
