@@ -1,7 +1,8 @@
 """`BernoulliMixture`: rows of zeros and ones that come from several kinds of rows.
 
 A component has a chance of a one for each column, and within a component the columns are independent: all dependence between
-columns is a matter of which component a row is from. `discrete` states the model, its EM steps and the checks.
+columns is a matter of which component a row is from. `discrete_mixture` says where
+the model, its EM steps and the checks are.
 """
 
 from numbers import Real

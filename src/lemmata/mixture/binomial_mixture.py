@@ -2,8 +2,8 @@
 
 Every column is a coin that is tossed n times in a row of the table, and every component has its own chance of heads for each.
 The density is that of counts: with the binomial coefficient, so that it sums to one over 0, …, n. The likelihood of the tosses
-in the order in which they fell is smaller by that factor, which no parameter changes. `discrete` states the model, its EM steps
-and the checks.
+in the order in which they fell is smaller by that factor, which no parameter changes. `discrete_mixture` says where
+the model, its EM steps and the checks are.
 """
 
 from numbers import Integral

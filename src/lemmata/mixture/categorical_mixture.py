@@ -1,8 +1,8 @@
 """`CategoricalMixture`: rows of categories that come from several kinds of rows.
 
 A component has a chance of every category of every column, and within a component the columns are independent: all dependence
-between columns is a matter of which component a row is from (latent class analysis). `discrete` states the model, its EM steps
-and the checks.
+between columns is a matter of which component a row is from (latent class analysis). `discrete_mixture` says where
+the model, its EM steps and the checks are.
 """
 
 from numbers import Integral
