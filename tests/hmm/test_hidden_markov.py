@@ -157,11 +157,11 @@ def test_nothing_underflows_and_stretches_do_not_matter(monkeypatch):
     emission = [[0.6, 0.3, 0.1], [0.1, 0.1, 0.8]]
     everything = ("startprob", "transmat", "emissionprob")
     model = CategoricalHMM(2, **chain, emissionprob_init=emission, fixed=everything).fit(symbols[:100])
-    whole = model.score(symbols)
+    whole, filtered = model.score(symbols), model.filter(symbols[:5000])
     assert np.isfinite(whole)
     monkeypatch.setattr(hidden_markov, "ROWS", 1000)
     assert model.score(symbols) == pytest.approx(whole, rel=1e-12)
-    np.testing.assert_allclose(model.filter(symbols[:5000]), model.filter(symbols[:5000]), rtol=1e-14)
+    np.testing.assert_allclose(model.filter(symbols[:5000]), filtered, rtol=1e-12)  # stretches of 1,000 rows now
     assert np.isfinite(model.predict_proba(symbols)).all()
 
 
