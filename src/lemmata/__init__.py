@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _SUBPACKAGES = (
     "cluster",
     "decision",
+    "graphical",
     "hmm",
     "linear_model",
     "markov",
@@ -21,6 +22,7 @@ _SUBPACKAGES = (
     "plot",
     "probability",
     "report",
+    "sampling",
     "semi_supervised",
     "state_space",
     "theory",

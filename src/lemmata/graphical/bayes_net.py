@@ -1,0 +1,297 @@
+"""`BayesNet`: P(x) = Π P(x_i | parents of x_i), along the arrows of a graph without directed cycles.
+
+The tables are given, or learned from data: by counting where all variables are seen, by EM where values are missing or
+variables are hidden (`learning`). Everything a `FactorGraph` answers a net answers as well, one factor to each table.
+"""
+
+from functools import cached_property
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Interval
+
+from lemmata.core.certificate import Certificate, Check
+from lemmata.core.estimator import Estimator
+from lemmata.core.random import generator
+from lemmata.graphical.factor import Factor
+from lemmata.graphical.factor_graph import check_labels
+from lemmata.graphical.model import MEMO, DiscreteModel, labels, some
+
+ROW_SUM = 1e-6  # by which the chances of a row may miss one: rounding to six digits, which files do
+
+
+class BayesNet(DiscreteModel, Estimator):
+    """Describe a Bayes net that is given, or fit the tables of a given graph to data.
+
+    Parameters
+    ----------
+    parents : {variable: its parents}, or a list of arrows (parent, child). Parents without an entry have no parents.
+    tables : {variable: chances of its states}, arrays with an axis for each parent, in order, and a last one for the variable
+        itself, along which they sum to one. None: `fit` learns them.
+    state_names : {variable: labels of its states}. Default: 0, 1, … of a given net, and the values of the data, sorted, of a
+        fitted one. A hidden variable, which has no column in the data, needs its labels here.
+    alpha : Pseudo-count of every state in each row of a table: a symmetric Dirichlet(alpha + 1) prior. 0 is maximum likelihood.
+    tol : Where values are missing, stop when an EM step changes the mean log-likelihood of a row by no more.
+    max_iter : EM steps at most.
+    n_init : Runs of EM from different starts, of which the best is kept; of no use where nothing is hidden.
+    random_state : Seed of the starts.
+    verbose : 1 shows a progress bar.
+
+    Attributes
+    ----------
+    variables : Names, in the order of `parents`.
+    states : {variable: labels of its states}.
+    parents_ : {variable: tuple of its parents}.
+    tables_ : {variable: array}, the fitted tables.
+    counts_ : {variable: array}, how often each row and state was seen, or expected where values are missing.
+    log_likelihood_ : Of the data, at the end of the fit.
+    n_iter_ : EM steps of the best run; 0 where counting was enough.
+
+    Examples
+    --------
+    >>> tables = {"rain": [0.8, 0.2], "sprinkler": [0.9, 0.1], "wet": [[[0.99, 0.01], [0.1, 0.9]], [[0.2, 0.8], [0.01, 0.99]]]}
+    >>> net = BayesNet({"rain": [], "sprinkler": [], "wet": ["rain", "sprinkler"]}, tables)
+    >>> net.marginals({"wet": 1})["rain"]
+    array([0.3259, 0.6741])
+    >>> net.marginals({"wet": 1, "sprinkler": 1})["rain"]  # explained away
+    array([0.7843, 0.2157])
+    >>> data = {"rain": ["no", "no", "yes", "yes"], "wet": ["no", "no", "yes", "no"]}
+    >>> BayesNet([("rain", "wet")], alpha=1.0).fit(data).tables_["wet"]
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+
+    _parameter_constraints = {
+        "parents": [dict, "array-like"],
+        "tables": [dict, None],
+        "state_names": [dict, None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        parents,
+        tables=None,
+        state_names=None,
+        *,
+        alpha=0.0,
+        tol=1e-8,
+        max_iter=1000,
+        n_init=1,
+        random_state=None,
+        verbose=0,
+    ):
+        self.parents = parents
+        self.tables = tables
+        self.state_names = state_names
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.requires_fit = self.tables is None
+        return tags
+
+    def __sklearn_is_fitted__(self):
+        return self.tables is not None or "tables_" in self.__dict__
+
+    def set_params(self, **params):
+        """Set parameters; what was compiled from the old ones is forgotten."""
+        self._forget()
+        return super().set_params(**params)
+
+    def _forget(self):
+        super()._forget()
+        for name in ("parents_", "states", "factors"):
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {key: value for key, value in state.items() if key not in (*MEMO, "parents_", "states", "factors")}
+
+    @cached_property
+    def parents_(self):
+        """The parents of each variable."""
+        if isinstance(self.parents, dict):
+            arrows = {child: tuple(above) for child, above in self.parents.items()}
+        else:
+            arrows = {}
+            for parent, child in self.parents:
+                arrows.setdefault(parent, ())
+                arrows[child] = (*arrows.get(child, ()), parent)
+        for child, above in list(arrows.items()):
+            if len(set(above)) < len(above):
+                raise ValueError(f"The variable {child!r} has a parent twice: {list(above)}.")
+            for parent in above:
+                arrows.setdefault(parent, ())
+        if not arrows:
+            raise ValueError("A Bayes net needs at least one variable.")
+        check_acyclic(arrows)
+        return arrows
+
+    @property
+    def variables(self):
+        """Names of the variables."""
+        return tuple(self.parents_)
+
+    @property
+    def _tables(self):
+        """The tables, fitted or given."""
+        if "tables_" in self.__dict__:
+            return self.tables_
+        if self.tables is None:
+            raise NotFittedError("This BayesNet has no tables yet: give them, or fit it to data.")
+        return self.tables
+
+    @cached_property
+    def states(self):
+        """Labels of the states of each variable."""
+        if "states_" in self.__dict__:
+            return self.states_
+        tables, given = self._tables, self.state_names or {}
+        missing = [name for name in self.parents_ if name not in tables]
+        if missing:
+            raise ValueError(f"There is no table for {some(missing)}.")
+        states = {}
+        for name in self.parents_:
+            size = np.shape(tables[name])[-1:]
+            if not size or size[0] == 0:
+                raise ValueError(f"The table of {name!r} must have an axis for its own states.")
+            states[name] = tuple(given.get(name, range(size[0])))
+            check_labels(name, states[name])
+        return states
+
+    @cached_property
+    def factors(self):
+        """One factor for each table, over the parents and the variable."""
+        states = self.states
+        factors = []
+        for name, above in self.parents_.items():
+            factor = Factor((*above, name), self._tables[name])
+            shape = tuple(len(states[v]) for v in factor.variables)
+            if factor.shape != shape:
+                raise ValueError(
+                    f"The table of {name!r} must have the shape {shape}, an axis for each of its parents {list(above)} and one "
+                    f"for itself, by their states; it has {factor.shape}."
+                )
+            miss = float(np.abs(factor.values.sum(axis=-1) - 1).max())
+            if miss > ROW_SUM:
+                raise ValueError(f"The chances of {name!r} must sum to one along the last axis; they miss it by {miss:.2g}.")
+            factors.append(factor)
+        return factors
+
+    def __repr__(self):
+        if self.__sklearn_is_fitted__():
+            return f"<BayesNet of {len(self.parents_)} variables ({some(self.parents_, 4)})>"
+        return super().__repr__()
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Learn the tables from data.
+
+        Parameters
+        ----------
+        X : Frame, or {variable: values}, or an array whose columns are the variables in order. None and NaN are values that
+            were not seen; variables without a column are hidden.
+        sample_weight : Repetitions of each row.
+        """
+        from lemmata.graphical.learning import learn
+
+        self._forget()
+        for name, value in learn(self, X, sample_weight).items():
+            setattr(self, name, value)
+        self._forget()
+        return self
+
+    def d_separated(self, x, y, given=()):
+        """Tell whether x and y are independent given others in every net with these arrows, and why.
+
+        Parameters
+        ----------
+        x, y, given : Names, or collections of names, of variables.
+
+        Returns
+        -------
+        answer : True or False as a condition; printed, it says which trail is open, or what blocks each.
+
+        Examples
+        --------
+        >>> net = BayesNet([("rain", "wet"), ("sprinkler", "wet")])
+        >>> bool(net.d_separated("rain", "sprinkler")), bool(net.d_separated("rain", "sprinkler", given="wet"))
+        (True, False)
+        """
+        from lemmata.graphical.separation import d_separated
+
+        return d_separated(self.parents_, x, y, given)
+
+    def sample(self, n=1, evidence=None, random_state=None):
+        """Draw n independent rows: {variable: array of labels}; parents before children or, given evidence, by the tree."""
+        if evidence:
+            return super().sample(n, evidence, random_state)
+        rng, states, codes = generator(random_state), self.states, {}
+        tables = dict(zip(self.parents_, self.factors, strict=True))
+        for name in check_acyclic(self.parents_):
+            rows = tables[name].values[tuple(codes[parent] for parent in self.parents_[name])]
+            ends = np.cumsum(np.broadcast_to(rows, (n, len(states[name]))), axis=1)
+            codes[name] = (rng.random((n, 1)) * ends[:, -1:] >= ends).sum(axis=1)
+        return {name: labels(states[name])[codes[name]] for name in self.parents_}
+
+    def certify(self, X=None, y=None, sample_weight=None, *, evidence=None, assignment=None):
+        """Prove that tables are conditional distributions and answers exact; with the data of the fit, that it is the best.
+
+        Parameters
+        ----------
+        X, sample_weight : The rows that the net was fitted to, if it was.
+        evidence : What is known in the answers to be checked.
+        assignment : What `map` gave, to be proved the most probable.
+        """
+        miss = max(float(np.abs(factor.values.sum(axis=-1) - 1).max()) for factor in self.factors)
+        rows = Check("rows", miss, ROW_SUM, "proof", "every row of a table is a distribution")
+        checks = [rows, *self.junction_tree().certify(evidence, assignment)]
+        if X is not None:
+            from lemmata.graphical.learning import certify_tables
+
+            checks += certify_tables(self, X, sample_weight)
+        return Certificate(*checks, subject="BayesNet")
+
+
+def check_acyclic(parents):
+    """Order variables so that parents come first; a directed cycle is an error that names it.
+
+    >>> check_acyclic({"b": ("a",), "a": ()})
+    ['a', 'b']
+    """
+    order, state = [], {}
+    for name in parents:
+        stack = [name] if name not in state else []
+        while stack:
+            here = stack[-1]
+            if here not in state:
+                state[here] = "open"
+                for above in parents[here]:
+                    if state.get(above) == "open":
+                        trail = [node for node in stack if state.get(node) == "open"]
+                        cycle = [above, *reversed(trail[trail.index(above) :])]
+                        raise ValueError(f"The arrows form a cycle: {' → '.join(map(str, cycle))}.")
+                    if above not in state:
+                        stack.append(above)
+            else:
+                stack.pop()
+                if state[here] == "open":
+                    state[here] = "done"
+                    order.append(here)
+    return order

@@ -1,0 +1,343 @@
+"""Junction trees: exact inference, compiled once and asked many times.
+
+Eliminating the variables of a model in some order gives a forest of cliques, in which those that hold a variable hang
+together (the running intersection). Each factor is multiplied into one clique that holds its variables; then two messages over
+each separator make the tables of all cliques marginals of the same joint distribution (Lauritzen & Spiegelhalter 1988; Jensen,
+Olesen & Lauritzen 1990). The cost is the number of entries of all tables: exponential in the width of the forest, linear in its
+length.
+
+All that does not depend on the evidence happens at the beginning: `elimination` finds an order, `tree_layout` lays tables and
+index maps into flat arrays, and a query is one call of a kernel of `tree_messages`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lemmata.graphical import tree_layout
+from lemmata.graphical.elimination import Cliques, find_cliques
+from lemmata.graphical.elimination_kernels import neighbors_of_scopes
+from lemmata.graphical.factor import Factor
+from lemmata.graphical.tree_messages import all_beliefs, all_marginals, collect, draw_states, most_probable
+
+MOST_ENTRIES = 1 << 28  # 2 GiB of tables, and as much to work on
+
+
+class Program(NamedTuple):
+    """A forest of cliques as the kernels read it; children come before parents."""
+
+    cards: np.ndarray  # number of states of each variable
+    state_starts: np.ndarray  # where the states of each variable begin among those of all
+    starts: np.ndarray  # where the members of each clique begin
+    members: np.ndarray  # residual variables, then the separator, both in the order of elimination
+    n_residual: np.ndarray
+    parent: np.ndarray  # -1: a root
+    has_child: np.ndarray
+    rows: np.ndarray  # states of the residual variables
+    columns: np.ndarray  # states of the separator
+    offset: np.ndarray  # where the table of each clique begins
+    places: np.ndarray  # where the message of each clique begins
+    kind: np.ndarray  # of the map from the parent's table to the separator, with the five that follow
+    run: np.ndarray
+    outer_starts: np.ndarray
+    outer: np.ndarray
+    inner_starts: np.ndarray
+    inner: np.ndarray
+    home: np.ndarray  # clique in which each variable is residual
+    stride: np.ndarray  # entries there from one of its states to the next
+    base: np.ndarray  # products of the factors
+
+
+class Calibrated(NamedTuple):
+    """What a junction tree says given evidence: marginals of cliques, separators and variables of one distribution."""
+
+    beliefs: list
+    separators: list
+    marginals: dict
+    log_partition: float
+
+
+class JunctionTree:
+    """Compile a model for exact inference.
+
+    Parameters
+    ----------
+    model : `FactorGraph`, `BayesNet`, or whatever has `variables`, `factors` and `layout`.
+    order : Rule of elimination ("auto", "min-fill", "weighted-min-fill", "min-degree", "min-size"), or all variables in order.
+    restarts : Tries with noise in the rule, of which the smallest tables are kept; None: as many as the tables are worth.
+        Of use where many queries follow.
+    max_entries : Refuse to build larger tables; each entry takes 16 bytes.
+    random_state : Seed of the noise.
+
+    Attributes
+    ----------
+    cliques : Tuples of variables, residual ones first.
+    separators : Variables that each clique shares with its parent; () for a root.
+    parents : Number of the clique that each one hangs on; -1 for a root.
+    width : Variables in the largest clique, less one.
+    n_entries : Numbers in all tables.
+
+    Examples
+    --------
+    >>> from lemmata.graphical import BayesNet
+    >>> net = BayesNet({"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.05, 0.95]]})
+    >>> tree = JunctionTree(net)
+    >>> tree.cliques, tree.width, tree.n_entries
+    ([('rain', 'wet')], 1, 4)
+    >>> tree.calibrate({"wet": 1}).marginals["rain"].round(4)
+    array([0.2963, 0.7037])
+    """
+
+    def __init__(self, model, order="auto", *, restarts=None, max_entries=MOST_ENTRIES, random_state=0):
+        layout = model.layout
+        self.model, self.layout, self.variables = model, layout, tuple(model.variables)
+        if not isinstance(order, str):
+            order = numbered(order, self.variables)
+        near = neighbors_of_scopes(len(layout.cards), layout.scope_starts, layout.scopes)
+        cliques = find_cliques(near, layout.cards, order, restarts=restarts, seed=random_state)
+        self.width = int(np.diff(cliques.starts).max(initial=0)) - 1
+        if cliques.entries > max_entries:
+            raise ValueError(
+                f"The smallest junction tree that was found has {cliques.entries:.2g} entries (width {self.width}), more than "
+                f"max_entries={max_entries:,}: give a better order, more restarts or more room, or use loopy_marginals, which "
+                "is approximate."
+            )
+        self.program, self._where = compile_cliques(layout, cliques)
+        self._log_constant = layout.log_scale + _constants(layout, self._where)
+        self._states = [slice(a, b) for a, b in zip(self.program.state_starts, self.program.state_starts[1:], strict=False)]
+        self._spare, self._logs = [], None
+        if any(factor.log for factor in model.factors):
+            self._from_logs()
+
+    def __repr__(self):
+        return f"<JunctionTree of {len(self.program.parent)} cliques, width {self.width}, {self.n_entries:,} entries>"
+
+    def __getstate__(self):
+        return {**self.__dict__, "_spare": []}
+
+    @property
+    def n_entries(self):
+        """Numbers in all tables."""
+        return self.program.base.size
+
+    def _spans(self, residual):
+        """Give the members of each clique, or of its separator only."""
+        p = self.program
+        begins = p.starts[:-1] if residual else p.starts[:-1] + p.n_residual
+        return [tuple(self.variables[v] for v in p.members[a:b]) for a, b in zip(begins, p.starts[1:], strict=True)]
+
+    @property
+    def cliques(self):
+        """Variables of each clique."""
+        return self._spans(residual=True)
+
+    @property
+    def separators(self):
+        """Variables that each clique shares with its parent."""
+        return self._spans(residual=False)
+
+    @property
+    def parents(self):
+        """Number of the clique that each one hangs on."""
+        return self.program.parent.tolist()
+
+    def _from_logs(self):
+        """Take products as sums of logarithms, where plain values might be too small for floats."""
+        p, logs = self.program, self._log_tables()
+        for a, b in zip(p.offset, p.offset[1:], strict=False):
+            peak = logs[a:b].max()
+            peak = peak if np.isfinite(peak) else 0.0
+            p.base[a:b] = np.exp(logs[a:b] - peak)
+            self._log_constant += peak
+        self._log_constant -= self.layout.log_scale  # which the peaks have in them
+
+    def _log_tables(self):
+        """Give the logarithms of the products of the factors, for maxima."""
+        if self._logs is None:
+            layout, p = self.layout, self.program
+            values = np.concatenate([factor.as_log().values.ravel() for factor in self.model.factors])
+            self._logs = np.empty(p.base.size)
+            _fill(layout, values, True, self._where, p.starts, p.members, p.offset, self._logs)
+        return self._logs
+
+    def _encode(self, evidence):
+        from lemmata.graphical.model import encode_evidence
+
+        return encode_evidence(self.model, evidence)
+
+    def _buffers(self):
+        """Take room to work in from those that were given back, so that queries do not ask the system for memory."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return np.empty(self.program.base.size), np.empty(self.program.places[-1] + len(self.program.parent))
+
+    def _ask(self, kernel, evidence):
+        """Run a query; give the marginals of all variables in one array, log Z, and the buffers to be given back."""
+        codes = self._encode(evidence)
+        buffers, marginals = self._buffers(), np.empty(self.program.state_starts[-1])
+        log_z = kernel(self.program, *codes, *buffers, marginals)
+        if log_z == -np.inf:
+            self._spare.append(buffers)
+            raise ImpossibleEvidence(self._contradiction(evidence))
+        return marginals, log_z + self._log_constant, buffers
+
+    def marginals(self, evidence=None):
+        """Give {variable: probabilities of its states} given evidence."""
+        marginals, _, buffers = self._ask(all_marginals, evidence)
+        self._spare.append(buffers)
+        return dict(zip(self.variables, [marginals[states] for states in self._states], strict=True))
+
+    def calibrate(self, evidence=None):
+        """Give the marginals of cliques and separators as well."""
+        marginals, log_z, (tables, messages) = self._ask(all_beliefs, evidence)
+        p = self.program
+        beliefs = [self._factor(tables, p.offset, c, p.starts[c]) for c in range(len(p.parent))]
+        separators = [self._factor(messages, p.places, c, p.starts[c] + p.n_residual[c]) for c in range(len(p.parent))]
+        named = dict(zip(self.variables, [marginals[states] for states in self._states], strict=True))
+        return Calibrated(beliefs, separators, named, log_z)
+
+    def _factor(self, values, places, c, first):
+        p = self.program
+        members = p.members[first : p.starts[c + 1]]
+        table = values[places[c] : places[c + 1]].reshape(p.cards[members])
+        return Factor([self.variables[v] for v in members], table)
+
+    def log_partition(self, evidence=None):
+        """Give the logarithm of the sum of the product of all factors over all states that agree with the evidence."""
+        codes, (tables, messages) = self._encode(evidence), self._buffers()
+        tables[:] = self.program.base
+        log_z = collect(self.program, *codes, tables, messages)
+        self._spare.append((tables, messages))
+        return float(log_z + self._log_constant)
+
+    def factor_marginals(self, evidence=None):
+        """Give the marginal over the scope of every factor, laid out as the model's tables."""
+        _, _, buffers = self._ask(all_beliefs, evidence)
+        layout, p = self.layout, self.program
+        out = np.zeros(layout.tables.size)
+        tree_layout.add_factor_marginals(
+            p.cards,
+            layout.scope_starts,
+            layout.scopes,
+            layout.table_starts,
+            self._where,
+            p.starts,
+            p.members,
+            p.offset,
+            buffers[0],
+            1.0,
+            out,
+        )
+        self._spare.append(buffers)
+        return out
+
+    def joint(self, variables, evidence=None):
+        """Give the joint marginal of variables that lie in one clique as a `Factor`; None if they lie in none."""
+        wanted = set(variables)
+        holders = [c for c, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        if not holders:
+            return None
+        smallest = min(holders, key=lambda c: self.program.rows[c] * self.program.columns[c])
+        return self.calibrate(evidence).beliefs[smallest].marginal(variables).normalized()
+
+    def most_probable(self, evidence=None):
+        """Give the number of the state of each variable in the most probable assignment, and log of the product of factors."""
+        codes, buffers, logs = self._encode(evidence), self._buffers(), self._log_tables()
+        states = np.zeros(len(self.variables), dtype=np.int64)
+        value = most_probable(self.program, logs, *codes, *buffers, states)
+        self._spare.append(buffers)
+        if value == -np.inf:
+            raise ImpossibleEvidence(self._contradiction(evidence))
+        return states, float(value + _constants(self.layout, self._where))
+
+    def sample(self, n, rng, evidence=None):
+        """Draw n rows of numbers of states, given evidence."""
+        codes, (tables, messages) = self._encode(evidence), self._buffers()
+        tables[:] = self.program.base
+        if collect(self.program, *codes, tables, messages) == -np.inf:
+            raise ImpossibleEvidence(self._contradiction(evidence))
+        states = np.empty((n, len(self.variables)), dtype=np.int64)
+        draw_states(self.program, tables, rng.random((n, len(self.program.parent))), states)
+        self._spare.append((tables, messages))
+        return states
+
+    def _contradiction(self, evidence):
+        """Say which piece of evidence cannot be, given those before it."""
+        before = {}
+        for name, value in (evidence or {}).items():
+            tried = {**before, name: value}
+            if self.log_partition(tried) == -np.inf:
+                given = ", ".join(f"{k!r}: {v!r}" for k, v in before.items())
+                given = f" given {given}" if given else ""
+                return f"The evidence has probability zero: {name!r} cannot be {value!r}{given}."
+            before = tried
+        return "The factors leave no state of the variables with a positive product: the model has no distribution."
+
+    def certify(self, evidence=None, assignment=None):
+        """Prove, from the model's factors and with plain tables, that the answers given this evidence are exact.
+
+        Parameters
+        ----------
+        evidence : What is known.
+        assignment : {variable: label} of all variables, of which it is proved that none is more probable.
+        """
+        from lemmata.graphical.tree_certificate import certificate
+
+        return certificate(self, evidence, assignment)
+
+
+class ImpossibleEvidence(ValueError):
+    """The evidence has probability zero."""
+
+
+def numbered(order, variables):
+    """Turn an order of names into one of numbers."""
+    numbers = {name: i for i, name in enumerate(variables)}
+    order = list(order)
+    if len(order) != len(numbers) or set(order) != set(numbers):
+        raise ValueError("An order of elimination must have every variable exactly once.")
+    return np.array([numbers[name] for name in order], dtype=np.int64)
+
+
+def compile_cliques(layout: tuple, cliques: Cliques):
+    """Lay a forest of cliques and the factors of a model into flat arrays; give the program and each factor's clique."""
+    cards, n = layout.cards, len(layout.cards)
+    _, starts, members, n_residual, parent, _ = cliques
+    rows, columns = tree_layout.clique_sizes(starts, members, n_residual, cards)
+    tree_layout.reattach(starts, members, n_residual, parent, rows * columns, n)
+    maps = tree_layout.parent_maps(starts, members, n_residual, parent, cards, rows, columns)
+    home, stride = tree_layout.homes(starts, members, n_residual, cards, n)
+    position = np.empty(n, dtype=np.int64)
+    position[cliques.order] = np.arange(n)
+    where = tree_layout.factor_cliques(layout.scope_starts, layout.scopes, position, home)
+    offset, places, state_starts = sums(rows * columns), sums(columns), sums(cards)
+    has_child = np.zeros(len(parent), dtype=np.bool_)
+    has_child[parent[parent >= 0]] = True
+    base = np.empty(offset[-1])
+    _fill(layout, layout.tables, False, where, starts, members, offset, base)
+    shape = (cards, state_starts, starts, members, n_residual, parent, has_child, rows, columns, offset, places)
+    return Program(*shape, *maps, home, stride, base), where
+
+
+def _fill(layout, values, logs, where, starts, members, offset, out):
+    tree_layout.fill_tables(
+        layout.cards, layout.scope_starts, layout.scopes, layout.table_starts, values, logs, where, starts, members, offset, out
+    )
+
+
+def _constants(layout, where):
+    """Sum the logarithms of the factors that have no variable."""
+    with np.errstate(divide="ignore"):
+        return float(np.log(layout.tables[layout.table_starts[:-1][where < 0]]).sum())
+
+
+def sums(lengths):
+    """Give where each of several stretches begins, and the end of the last.
+
+    >>> sums(np.array([2, 3]))
+    array([0, 2, 5])
+    """
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts

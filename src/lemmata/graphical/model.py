@@ -1,0 +1,262 @@
+"""What all discrete models can be asked: marginals, maxima, draws, given evidence.
+
+Evidence is {variable: what is known}: the label of a state; or its number, where no label equals it; or, as soft evidence, a
+list with the likelihood of each state, such as [0.9, 0.2] for a sensor that reports so. Answers come in the order of the
+states. The first question compiles a junction tree, the others use it.
+"""
+
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from lemmata.core.random import generator
+from lemmata.graphical.factor import lay_out
+from lemmata.graphical.junction_tree import JunctionTree
+
+MEMO = ("layout", "_codes", "_trees")
+
+
+class Assignment(dict):
+    """{variable: label of its state}, with `log_value`, the logarithm of the product of all factors there."""
+
+    log_value: float
+
+    def __init__(self, states, log_value):
+        super().__init__(states)
+        self.log_value = log_value
+
+
+class DiscreteModel:
+    """Answer questions about a product of factors. A model has `variables`, `states` and `factors`."""
+
+    @cached_property
+    def layout(self):
+        """The factors as flat arrays."""
+        numbers = {name: i for i, name in enumerate(self.variables)}
+        return lay_out(self.factors, numbers, [len(self.states[name]) for name in self.variables])
+
+    @cached_property
+    def _codes(self):
+        """For each variable its number and the numbers of its states."""
+        return {
+            name: (i, {label: k for k, label in enumerate(self.states[name])}, len(self.states[name]))
+            for i, name in enumerate(self.variables)
+        }
+
+    @cached_property
+    def _trees(self):
+        return {}
+
+    def _forget(self):
+        """Drop what was compiled: the factors are others now."""
+        for name in MEMO:
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {key: value for key, value in state.items() if key not in MEMO}
+
+    def compile(self, order="auto", *, restarts=None, max_entries=None, random_state=0):
+        """Compile the junction tree that answers all questions from now on; return the model.
+
+        Parameters
+        ----------
+        order, restarts, max_entries, random_state : As for `JunctionTree`. More restarts pay where many queries follow.
+
+        Examples
+        --------
+        >>> from lemmata.graphical import FactorGraph, Factor
+        >>> model = FactorGraph([Factor("ab", [[3, 1], [1, 2]]), Factor("bc", [[2, 1], [1, 4]])])
+        >>> model.compile(order=["a", "b", "c"]).junction_tree().cliques
+        [('a', 'b'), ('b', 'c')]
+        """
+        room = {} if max_entries is None else {"max_entries": max_entries}
+        self._trees[None] = JunctionTree(self, order, restarts=restarts, random_state=random_state, **room)
+        return self
+
+    def junction_tree(self):
+        """Give the compiled junction tree."""
+        tree = self._trees.get(None)
+        if tree is None:
+            self.compile()
+            tree = self._trees[None]
+        return tree
+
+    def marginals(self, evidence=None):
+        """Give {variable: probabilities of its states} given evidence.
+
+        Examples
+        --------
+        >>> from lemmata.graphical import FactorGraph, Factor
+        >>> model = FactorGraph([Factor("ab", [[3, 1], [1, 2]]), Factor("bc", [[2, 1], [1, 4]])])
+        >>> model.marginals({"c": 0})["a"]
+        array([0.6364, 0.3636])
+        >>> model.marginals({"c": [1.0, 1.0]})["a"]  # evidence that says nothing
+        array([0.5185, 0.4815])
+        """
+        return self.junction_tree().marginals(evidence)
+
+    def joint(self, variables, evidence=None):
+        """Give the joint distribution of a few variables given evidence: an array with an axis for each.
+
+        Variables of one clique are read off the junction tree, once that is compiled. Others are found by eliminating the rest
+        of the model, without the barren nodes of a Bayes net.
+
+        Examples
+        --------
+        >>> from lemmata.graphical import FactorGraph, Factor
+        >>> model = FactorGraph([Factor("ab", [[3, 1], [1, 2]]), Factor("bc", [[2, 1], [1, 4]])])
+        >>> (27 * model.joint(["a", "c"])).round()
+        array([[7., 7.],
+               [4., 9.]])
+        """
+        from lemmata.graphical.variable_elimination import query
+
+        variables = self._known(variables)
+        tree = self._trees.get(None)
+        held = tree.joint(variables, evidence) if tree is not None and not set(variables) & set(evidence or {}) else None
+        return (query(self, variables, evidence) if held is None else held).values
+
+    def pairwise(self, i, j, evidence=None):
+        """Give the joint distribution of two variables given evidence: states of i × states of j."""
+        return self.joint([i, j], evidence)
+
+    def map(self, evidence=None):
+        """Give the most probable state of all variables together, given evidence, by max-sum: {variable: label}.
+
+        The result has `log_value`, the logarithm of the product of all factors there. Among equally probable assignments the
+        one is given that takes, clique by clique from the roots of the junction tree, the first state: always the same for the
+        same model and evidence.
+
+        Examples
+        --------
+        >>> from lemmata.graphical import FactorGraph, Factor
+        >>> model = FactorGraph([Factor("ab", [[3, 1], [1, 2]]), Factor("bc", [[2, 1], [1, 4]])])
+        >>> best = model.map()
+        >>> best, float(np.exp(best.log_value))
+        ({'a': 1, 'b': 1, 'c': 1}, 8.0)
+        """
+        states, value = self.junction_tree().most_probable(evidence)
+        return Assignment({name: self.states[name][k] for name, k in zip(self.variables, states, strict=True)}, value)
+
+    def log_partition(self, evidence=None):
+        """Give log Σ Π factors over all states that agree with the evidence; of a Bayes net, log P(evidence).
+
+        Impossible evidence gives -inf here, and an error elsewhere.
+
+        Examples
+        --------
+        >>> from lemmata.graphical import FactorGraph, Factor
+        >>> model = FactorGraph([Factor("ab", [[3, 1], [1, 2]]), Factor("bc", [[2, 1], [1, 4]])])
+        >>> float(np.exp(model.log_partition())), float(np.exp(model.log_partition({"c": 0})))
+        (27.0, 11.0)
+        """
+        return self.junction_tree().log_partition(evidence)
+
+    def sample(self, n=1, evidence=None, random_state=None):
+        """Draw n independent states of all variables, given evidence: {variable: array of labels}.
+
+        Examples
+        --------
+        >>> from lemmata.graphical import FactorGraph, Factor
+        >>> model = FactorGraph([Factor("ab", [[3, 1], [1, 2]]), Factor("bc", [[2, 1], [1, 4]])])
+        >>> drawn = model.sample(1000, {"c": 0}, random_state=0)
+        >>> float(drawn["a"].mean().round(2)), int(drawn["c"].max())
+        (0.37, 0)
+        """
+        states = self.junction_tree().sample(n, generator(random_state), evidence)
+        return {name: labels(self.states[name])[states[:, i]] for i, name in enumerate(self.variables)}
+
+    def log_value(self, assignment):
+        """Give the logarithm of the product of all factors at a state of all variables: {variable: label}."""
+        codes = {name: self._code(name, assignment[name]) for name in self._known(self.variables, assignment)}
+        return float(sum(factor.as_log().given(codes).values for factor in self.factors))
+
+    def _known(self, variables, among=None):
+        """Check names of variables; give them as a tuple."""
+        variables = (variables,) if isinstance(variables, str) else tuple(variables)
+        there = self._codes if among is None else among
+        for name in variables:
+            if name not in there:
+                raise ValueError(f"There is no variable {name!r} here; there are {some(there)}.")
+        return variables
+
+    def _code(self, name, value):
+        """Give the number of a state."""
+        _, labels, size = self._codes[name]
+        return code_of(name, value, labels, size)
+
+
+def labels(states):
+    """Give the labels of a variable's states as an array: of objects, if they are not all of one kind.
+
+    >>> labels(("no", "yes")), labels((0, "many"))
+    (array(['no', 'yes'], dtype='<U3'), array([0, 'many'], dtype=object))
+    """
+    if len({type(state) for state in states}) == 1 and isinstance(states[0], (str, bool, int, float, np.generic)):
+        return np.asarray(states)
+    array = np.empty(len(states), dtype=object)
+    array[:] = states
+    return array
+
+
+def some(names, most=6):
+    """List a few names, for messages."""
+    names = [repr(name) for name in names]
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def code_of(name, value, labels, size):
+    """Give the number of the state that a value means: that of its label or, where no label equals it, the value itself."""
+    try:
+        code = labels.get(value)
+    except TypeError:  # a list cannot be a label
+        code = None
+    if code is None and isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < size:
+        code = int(value)
+    if code is None:
+        raise ValueError(f"The variable {name!r} has no state {value!r}; its states are {some(labels)}.")
+    return code
+
+
+def encode_evidence(model, evidence):
+    """Turn evidence into numbers of variables, starts, and likelihoods of states.
+
+    Examples
+    --------
+    >>> from lemmata.graphical import Factor, FactorGraph
+    >>> encode_evidence(FactorGraph([Factor("ab", [[3, 1], [1, 2]])]), {"b": 1, "a": [0.9, 0.2]})
+    (array([1, 0]), array([0, 2, 4]), array([0. , 1. , 0.9, 0.2]))
+    """
+    if not evidence:
+        return NOTHING
+    if not hasattr(evidence, "items"):
+        raise ValueError(f"Evidence must be {{variable: state or likelihoods}}, got {evidence!r}.")
+    codes, numbers, starts, likelihood = model._codes, [], [0], []
+    for name, value in evidence.items():
+        if name not in codes:
+            raise ValueError(f"There is no variable {name!r} to have evidence of; there are {some(codes)}.")
+        number, labels, size = codes[name]
+        if isinstance(value, (list, np.ndarray)) and np.ndim(value) == 1:
+            likelihood += soft(name, value, size)
+        else:
+            code = code_of(name, value, labels, size)
+            likelihood += [0.0] * size
+            likelihood[starts[-1] + code] = 1.0
+        numbers.append(number)
+        starts.append(len(likelihood))
+    return np.array(numbers), np.array(starts), np.array(likelihood)
+
+
+NOTHING = (np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.empty(0))
+
+
+def soft(name, value, size):
+    """Check the likelihoods of a variable's states."""
+    given = [float(x) for x in value]
+    if len(given) != size or not all(0 <= x < inf for x in given):
+        raise ValueError(f"Soft evidence of {name!r} needs {size} likelihoods that are finite and not negative, got {value!r}.")
+    if not any(given):
+        raise ValueError(f"Soft evidence of {name!r} gives every state the likelihood zero.")
+    return given
