@@ -29,7 +29,7 @@ class BayesNet(DiscreteModel, Estimator):
     ----------
     parents : {variable: its parents}, or a list of arrows (parent, child). Parents without an entry have no parents.
     tables : {variable: chances of its states}, arrays with an axis for each parent, in order, and a last one for the variable
-        itself, along which they sum to one. None: `fit` learns them.
+        itself, along which they sum to one. None: `fit` learns them; to a `fit` with gaps, they are a start.
     state_names : {variable: labels of its states}. Default: 0, 1, … of a given net, and the values of the data, sorted, of a
         fitted one. A hidden variable, which has no column in the data, needs its labels here.
     alpha : Pseudo-count of every state in each row of a table: a symmetric Dirichlet(alpha + 1) prior. 0 is maximum likelihood.
@@ -216,6 +216,75 @@ class BayesNet(DiscreteModel, Estimator):
             setattr(self, name, value)
         self._forget()
         return self
+
+    def log_likelihood(self, X, sample_weight=None):
+        """Sum the logarithms of the probabilities of rows; what was not seen is summed over.
+
+        Examples
+        --------
+        >>> net = BayesNet({"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.05, 0.95]]})
+        >>> float(np.exp(net.log_likelihood({"wet": [1]}))), float(np.exp(net.log_likelihood({"rain": [1], "wet": [1]})))
+        (0.27, 0.19)
+        """
+        from lemmata.graphical.learning import total_log_likelihood
+
+        return total_log_likelihood(self, X, sample_weight)[1]
+
+    def score(self, X, y=None, sample_weight=None):
+        """Give the mean log-likelihood of the rows."""
+        from lemmata.graphical.learning import total_log_likelihood
+
+        total, value = total_log_likelihood(self, X, sample_weight)
+        return value / total
+
+    @property
+    def n_parameters(self):
+        """Number of free chances in all tables."""
+        from lemmata.graphical.learning import n_parameters
+
+        return n_parameters(self)
+
+    def aic(self, X, sample_weight=None):
+        """Give Akaike's information criterion on rows X: the lower the better."""
+        return 2 * self.n_parameters - 2 * self.log_likelihood(X, sample_weight)
+
+    def bic(self, X, sample_weight=None):
+        """Give Bayes' information criterion on rows X: the lower the better."""
+        from lemmata.graphical.learning import total_log_likelihood
+
+        total, value = total_log_likelihood(self, X, sample_weight)
+        return self.n_parameters * float(np.log(total)) - 2 * value
+
+    def predict(self, X):
+        """Fill in what was not seen: {variable: labels}, gaps filled with the most probable state given the rest of the row.
+
+        Each gap is filled for itself; the most probable filling of all gaps of a row together is `map`'s answer. In a row that
+        the net holds for impossible, gaps are filled as if nothing had been seen.
+
+        Examples
+        --------
+        >>> net = BayesNet({"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.05, 0.95]]})
+        >>> net.predict({"rain": [None, None, 0], "wet": [0, 1, 1]})["rain"]
+        array([0, 1, 0])
+        """
+        from lemmata.graphical.learning import filled
+
+        return filled(self, X)
+
+    def predict_proba(self, X, variable):
+        """Give the chances of the states of a variable (columns) given the rest of each row; its own column is not looked at.
+
+        Examples
+        --------
+        >>> net = BayesNet({"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.05, 0.95]]})
+        >>> net.predict_proba({"wet": [0, 1, None]}, "rain").round(4)
+        array([[0.9863, 0.0137],
+               [0.2963, 0.7037],
+               [0.8   , 0.2   ]])
+        """
+        from lemmata.graphical.learning import chances_of
+
+        return chances_of(self, X, variable)
 
     def d_separated(self, x, y, given=()):
         """Tell whether x and y are independent given others in every net with these arrows, and why.

@@ -94,12 +94,12 @@ class Factor:
             return NotImplemented
         if self.log != other.log:
             return self.as_log() * other.as_log()
-        variables = self.variables + tuple(name for name in other.variables if name not in self.variables)
-        a, b = self._aligned(variables), other._aligned(variables)
-        for name, m, n in zip(variables, a.shape, b.shape, strict=True):
-            if m != n and 1 not in (m, n):
-                raise ValueError(f"The variable {name!r} has {m} states in one factor and {n} in another.")
-        return self._with(variables, a + b if self.log else a * b)
+        sizes = dict(zip(self.variables, self.shape, strict=True))
+        for name, size in zip(other.variables, other.shape, strict=True):
+            if sizes.setdefault(name, size) != size:
+                raise ValueError(f"The variable {name!r} has {sizes[name]} states in one factor and {size} in another.")
+        a, b = self._aligned(sizes), other._aligned(sizes)
+        return self._with(sizes, a + b if self.log else a * b)
 
     def _over(self, keep):
         keep = tuple(keep)

@@ -18,7 +18,7 @@ from lemmata.graphical import tree_layout
 from lemmata.graphical.elimination import Cliques, find_cliques
 from lemmata.graphical.elimination_kernels import neighbors_of_scopes
 from lemmata.graphical.factor import Factor
-from lemmata.graphical.tree_messages import all_beliefs, all_marginals, collect, draw_states, most_probable
+from lemmata.graphical.tree_messages import all_beliefs, all_marginals, draw_states, log_total, most_probable
 
 MOST_ENTRIES = 1 << 28  # 2 GiB of tables, and as much to work on
 
@@ -205,10 +205,9 @@ class JunctionTree:
 
     def log_partition(self, evidence=None):
         """Give the logarithm of the sum of the product of all factors over all states that agree with the evidence."""
-        codes, (tables, messages) = self._encode(evidence), self._buffers()
-        tables[:] = self.program.base
-        log_z = collect(self.program, *codes, tables, messages)
-        self._spare.append((tables, messages))
+        codes, buffers = self._encode(evidence), self._buffers()
+        log_z = log_total(self.program, *codes, *buffers)
+        self._spare.append(buffers)
         return float(log_z + self._log_constant)
 
     def factor_marginals(self, evidence=None):
@@ -253,13 +252,12 @@ class JunctionTree:
 
     def sample(self, n, rng, evidence=None):
         """Draw n rows of numbers of states, given evidence."""
-        codes, (tables, messages) = self._encode(evidence), self._buffers()
-        tables[:] = self.program.base
-        if collect(self.program, *codes, tables, messages) == -np.inf:
+        codes, buffers = self._encode(evidence), self._buffers()
+        if log_total(self.program, *codes, *buffers) == -np.inf:
             raise ImpossibleEvidence(self._contradiction(evidence))
         states = np.empty((n, len(self.variables)), dtype=np.int64)
-        draw_states(self.program, tables, rng.random((n, len(self.program.parent))), states)
-        self._spare.append((tables, messages))
+        draw_states(self.program, buffers[0], rng.random((n, len(self.program.parent))), states)
+        self._spare.append(buffers)
         return states
 
     def _contradiction(self, evidence):

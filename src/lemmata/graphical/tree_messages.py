@@ -86,22 +86,39 @@ def sum_rows(table, message, rows, columns):
 
 
 @kernel
-def collect(tree, evidence, starts, likelihood, tables, messages):
-    """Enter evidence and send messages to the roots; return log Z, -inf if the evidence is impossible.
+def begin(tree, evidence, starts, likelihood, tables, lean):
+    """Copy the products of factors and enter evidence; return which cliques have a copy.
+
+    Lean, a clique that nothing will be multiplied into, a leaf without evidence, is not copied: its own table is read.
+    """
+    copied = tree.has_child.copy()
+    for i in range(evidence.size):
+        copied[tree.home[evidence[i]]] = True
+    for c in range(copied.size):
+        copied[c] |= not lean
+        if copied[c]:
+            tables[tree.offset[c] : tree.offset[c + 1]] = tree.base[tree.offset[c] : tree.offset[c + 1]]
+    for i in range(evidence.size):
+        v = evidence[i]
+        c = tree.home[v]
+        part = likelihood[starts[i] : starts[i + 1]]
+        enter(tables[tree.offset[c] : tree.offset[c + 1]], tree.cards[v], tree.stride[v], part)
+    return copied
+
+
+@kernel
+def collect(tree, copied, tables, messages):
+    """Send messages to the roots; return log Z, -inf if the evidence is impossible.
 
     The tables become the products of their own factors and of all that was sent from below; messages are those sent up, and
     after them the number by which each was multiplied.
     """
-    cards, home, stride = tree.cards, tree.home, tree.stride
-    for i in range(evidence.size):
-        v = evidence[i]
-        c = home[v]
-        enter(tables[tree.offset[c] : tree.offset[c + 1]], cards[v], stride[v], likelihood[starts[i] : starts[i + 1]])
     log_z = 0.0
     for c in range(tree.parent.size):
         rows, columns, p = tree.rows[c], tree.columns[c], tree.parent[c]
         message = messages[tree.places[c] : tree.places[c + 1]]
-        total = sum_rows(tables[tree.offset[c] : tree.offset[c + 1]], message, rows, columns)
+        table = (tables if copied[c] else tree.base)[tree.offset[c] : tree.offset[c + 1]]
+        total = sum_rows(table, message, rows, columns)
         if not total > 0.0:
             return -np.inf
         log_z += np.log(total)
@@ -118,34 +135,28 @@ def collect(tree, evidence, starts, likelihood, tables, messages):
                 tree.outer[tree.outer_starts[c] : tree.outer_starts[c + 1]],
                 tree.inner[tree.inner_starts[c] : tree.inner_starts[c + 1]],
             )
-        else:
-            for e in range(tree.offset[c], tree.offset[c + 1]):
-                tables[e] *= scale
     return log_z
 
 
 @kernel
-def distribute(tree, tables, messages, marginals, keep):
+def distribute(tree, copied, tables, messages, marginals):
     """Send messages back from the roots, after `collect`, and write the marginals of all variables.
 
-    With keep, the tables become beliefs and the messages those of the separators; else only what the marginals need is done.
+    The tables become beliefs, where they are copies, and the messages those of the separators.
     """
-    widest = 1
+    widest, longest = 1, 1
     for c in range(tree.parent.size):
-        widest = max(widest, tree.columns[c])
-    longest = 1
-    for c in range(tree.parent.size):
-        longest = max(longest, tree.rows[c])
+        widest, longest = max(widest, tree.columns[c]), max(longest, tree.rows[c])
     fresh, sums = np.empty(widest), np.empty(longest)
     for c in range(tree.parent.size - 1, -1, -1):
         rows, columns, p = tree.rows[c], tree.columns[c], tree.parent[c]
-        table = tables[tree.offset[c] : tree.offset[c + 1]]
+        table = (tables if copied[c] else tree.base)[tree.offset[c] : tree.offset[c + 1]]
+        message = messages[tree.places[c] : tree.places[c + 1]]
+        scale = messages[tree.places[tree.parent.size] + c]
+        new = fresh[:columns]
         if p < 0:
-            for i in range(rows):
-                sums[i] = table[i]
+            new[0] = scale
         else:
-            message = messages[tree.places[c] : tree.places[c + 1]]
-            new = fresh[:columns]
             marginalize(
                 tables[tree.offset[p] : tree.offset[p + 1]],
                 new,
@@ -154,25 +165,24 @@ def distribute(tree, tables, messages, marginals, keep):
                 tree.outer[tree.outer_starts[c] : tree.outer_starts[c + 1]],
                 tree.inner[tree.inner_starts[c] : tree.inner_starts[c + 1]],
             )
-            scale = messages[tree.places[tree.parent.size] + c]
             for j in range(columns):
                 ratio = scale * new[j] / message[j] if message[j] > 0.0 else 0.0
                 message[j] = new[j]
                 new[j] = ratio
-            if keep or tree.has_child[c]:
-                for i in range(rows):
-                    total = 0.0
-                    for j in range(columns):
-                        x = table[i * columns + j] * new[j]
-                        table[i * columns + j] = x
-                        total += x
-                    sums[i] = total
-            else:
-                for i in range(rows):
-                    total = 0.0
-                    for j in range(columns):
-                        total += table[i * columns + j] * new[j]
-                    sums[i] = total
+        if copied[c]:
+            for i in range(rows):
+                total = 0.0
+                for j in range(columns):
+                    x = table[i * columns + j] * new[j]
+                    table[i * columns + j] = x
+                    total += x
+                sums[i] = total
+        else:
+            for i in range(rows):
+                total = 0.0
+                for j in range(columns):
+                    total += table[i * columns + j] * new[j]
+                sums[i] = total
         spread(tree, c, sums[:rows], marginals)
 
 
@@ -199,21 +209,28 @@ def spread(tree, c, sums, marginals):
 @kernel
 def all_marginals(tree, evidence, starts, likelihood, tables, messages, marginals):
     """Answer one query: fill marginals and return log Z."""
-    tables[:] = tree.base
-    log_z = collect(tree, evidence, starts, likelihood, tables, messages)
+    copied = begin(tree, evidence, starts, likelihood, tables, True)
+    log_z = collect(tree, copied, tables, messages)
     if log_z > -np.inf:
-        distribute(tree, tables, messages, marginals, False)
+        distribute(tree, copied, tables, messages, marginals)
     return log_z
 
 
 @kernel
 def all_beliefs(tree, evidence, starts, likelihood, tables, messages, marginals):
     """Answer one query, and leave the beliefs of cliques and separators in tables and messages."""
-    tables[:] = tree.base
-    log_z = collect(tree, evidence, starts, likelihood, tables, messages)
+    copied = begin(tree, evidence, starts, likelihood, tables, False)
+    log_z = collect(tree, copied, tables, messages)
     if log_z > -np.inf:
-        distribute(tree, tables, messages, marginals, True)
+        distribute(tree, copied, tables, messages, marginals)
     return log_z
+
+
+@kernel
+def log_total(tree, evidence, starts, likelihood, tables, messages):
+    """Return log Z, and leave in tables what was collected."""
+    copied = begin(tree, evidence, starts, likelihood, tables, False)
+    return collect(tree, copied, tables, messages)
 
 
 @kernel
