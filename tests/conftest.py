@@ -31,4 +31,8 @@ def pytest_configure(config):
 
 
 # They need packages that only whoever writes the references anew needs.
-collect_ignore = ["reference/make_hmmlearn.py", "reference/make_statsmodels.py"]
+collect_ignore = [
+    "graphical/reference/make_pyagrum.py",
+    "reference/make_hmmlearn.py",
+    "reference/make_statsmodels.py",
+]

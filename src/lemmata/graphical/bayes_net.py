@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.estimator import Estimator
 from lemmata.core.random import generator
+from lemmata.graphical.arrows import parents_first
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.factor_graph import check_labels
 from lemmata.graphical.model import MEMO, DiscreteModel, labels, some
@@ -140,7 +141,7 @@ class BayesNet(DiscreteModel, Estimator):
                 arrows.setdefault(parent, ())
         if not arrows:
             raise ValueError("A Bayes net needs at least one variable.")
-        check_acyclic(arrows)
+        parents_first(arrows)
         return arrows
 
     @property
@@ -313,7 +314,7 @@ class BayesNet(DiscreteModel, Estimator):
             return super().sample(n, evidence, random_state)
         rng, states, codes = generator(random_state), self.states, {}
         tables = dict(zip(self.parents_, self.factors, strict=True))
-        for name in check_acyclic(self.parents_):
+        for name in parents_first(self.parents_):
             rows = tables[name].values[tuple(codes[parent] for parent in self.parents_[name])]
             ends = np.cumsum(np.broadcast_to(rows, (n, len(states[name]))), axis=1)
             codes[name] = (rng.random((n, 1)) * ends[:, -1:] >= ends).sum(axis=1)
@@ -336,31 +337,3 @@ class BayesNet(DiscreteModel, Estimator):
 
             checks += certify_tables(self, X, sample_weight)
         return Certificate(*checks, subject="BayesNet")
-
-
-def check_acyclic(parents):
-    """Order variables so that parents come first; a directed cycle is an error that names it.
-
-    >>> check_acyclic({"b": ("a",), "a": ()})
-    ['a', 'b']
-    """
-    order, state = [], {}
-    for name in parents:
-        stack = [name] if name not in state else []
-        while stack:
-            here = stack[-1]
-            if here not in state:
-                state[here] = "open"
-                for above in parents[here]:
-                    if state.get(above) == "open":
-                        trail = [node for node in stack if state.get(node) == "open"]
-                        cycle = [above, *reversed(trail[trail.index(above) :])]
-                        raise ValueError(f"The arrows form a cycle: {' → '.join(map(str, cycle))}.")
-                    if above not in state:
-                        stack.append(above)
-            else:
-                stack.pop()
-                if state[here] == "open":
-                    state[here] = "done"
-                    order.append(here)
-    return order

@@ -17,6 +17,8 @@ from collections import deque
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from lemmata.graphical.arrows import ancestors
+
 SHOWN = 8  # trails in a printed explanation
 
 
@@ -106,24 +108,6 @@ def d_separated(parents, x, y, given=()):
         if common:
             raise ValueError(f"x, y and given must have no variable in common, and {common[0]!r} is in two of them.")
     return Separation(net, sources, targets, observed, net.open_walk(sources, targets, observed))
-
-
-def ancestors(parents, names):
-    """Gather variables and all that lead to them.
-
-    Examples
-    --------
-    >>> sorted(ancestors({"a": (), "b": ("a",), "c": ("b",), "d": ("b",)}, ["c"]))
-    ['a', 'b', 'c']
-    """
-    found = dict.fromkeys(names)
-    queue = list(found)
-    for name in queue:
-        for parent in parents[name]:
-            if parent not in found:
-                found[parent] = None
-                queue.append(parent)
-    return set(found)
 
 
 class _Net:

@@ -21,8 +21,9 @@ from math import prod
 
 import numpy as np
 
-from lemmata.graphical.bif import DRIFT, NUMBER, ROUNDING, FileFormatError, cycle_of, read_text, write_text
+from lemmata.graphical.arrows import cycle_of
 from lemmata.graphical.factor import Factor
+from lemmata.graphical.text_files import DRIFT, NUMBER, ROUNDING, FileFormatError, read_text, write_text
 
 
 def from_uai(source, evidence=None):
@@ -49,7 +50,7 @@ def from_uai(source, evidence=None):
     >>> from_uai("MARKOV 2 2 2 1 2 0 1 4 3 1 1 x")
     Traceback (most recent call last):
         ...
-    lemmata.graphical.bif.FileFormatError: Line 1: expected a finite number of at least 0, found 'x'.
+    lemmata.graphical.text_files.FileFormatError: Line 1: expected a finite number of at least 0, found 'x'.
     """
     from lemmata.graphical.bayes_net import BayesNet
     from lemmata.graphical.factor_graph import FactorGraph

@@ -7,6 +7,7 @@ eliminated in a greedy order.
 
 import numpy as np
 
+from lemmata.graphical.arrows import ancestors
 from lemmata.graphical.elimination import eliminate
 from lemmata.graphical.factor import Factor
 
@@ -53,12 +54,7 @@ def relevant_factors(model, wanted):
     parents = getattr(model, "parents_", None)
     if parents is None:
         return list(model.factors)
-    stack, kept = list(wanted), set()
-    while stack:
-        name = stack.pop()
-        if name not in kept:
-            kept.add(name)
-            stack += parents[name]
+    kept = ancestors(parents, wanted)
     return [factor for name, factor in zip(model.variables, model.factors, strict=True) if name in kept]
 
 

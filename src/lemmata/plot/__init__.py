@@ -5,6 +5,7 @@ from lemmata.plot.bound_curve import BoundCurveDisplay
 from lemmata.plot.boundary import BoundaryDisplay
 from lemmata.plot.certificate import CertificateDisplay
 from lemmata.plot.chain import RankingDisplay, TransitionGraphDisplay
+from lemmata.plot.chains import AutocorrelationDisplay, CalibrationDisplay, ChainsDisplay, RankDisplay
 from lemmata.plot.choice import display_for
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.cost_curve import CostCurveDisplay
@@ -13,8 +14,11 @@ from lemmata.plot.elbo import ElboDisplay
 from lemmata.plot.elbow import ElbowDisplay
 from lemmata.plot.growth import GrowthDisplay
 from lemmata.plot.guarantee import GuaranteeDisplay
+from lemmata.plot.junction_tree import JunctionTreeDisplay
+from lemmata.plot.marginals import MarginalsDisplay
 from lemmata.plot.missing import MissingPatternDisplay
 from lemmata.plot.mixture import MixtureDisplay
+from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
 from lemmata.plot.regression import RegressionDisplay
@@ -24,9 +28,12 @@ from lemmata.plot.states import StatesDisplay
 from lemmata.plot.trace import TraceDisplay
 
 __all__ = [
+    "AutocorrelationDisplay",
     "BoundCurveDisplay",
     "BoundaryDisplay",
+    "CalibrationDisplay",
     "CertificateDisplay",
+    "ChainsDisplay",
     "ClusterDisplay",
     "CoefficientPathDisplay",
     "CostCurveDisplay",
@@ -35,10 +42,14 @@ __all__ = [
     "ElbowDisplay",
     "GrowthDisplay",
     "GuaranteeDisplay",
+    "JunctionTreeDisplay",
+    "MarginalsDisplay",
     "MissingPatternDisplay",
     "MixtureDisplay",
+    "NetworkDisplay",
     "PosteriorDisplay",
     "PredictiveBandDisplay",
+    "RankDisplay",
     "RankingDisplay",
     "RegressionDisplay",
     "SilhouetteDisplay",

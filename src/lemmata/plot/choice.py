@@ -10,6 +10,7 @@ from lemmata.plot.boundary import BoundaryDisplay, takes_actions
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
 from lemmata.plot.mixture import MixtureDisplay, gaussians
+from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.states import StatesDisplay
 from lemmata.plot.trace import TraceDisplay
@@ -20,7 +21,8 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
 
     A classifier has its boundary, or the regions of its actions if it decides by costs; a clusterer has its clusters, a mixture
     of Gaussians its components, and a hidden Markov model its states. A regressor of one column with `predict_interval` has its
-    band, any other one observed against predicted values. Without rows there is the trace of a fit that iterated.
+    band, any other one observed against predicted values. A Bayes net has its graph, with rows or without. Without rows, others
+    have the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -37,6 +39,8 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
     >>> display_for(Ridge().fit(X, y)).__name__, display_for(BayesianLinearRegression().fit(X, y)).__name__
     ('RegressionDisplay', 'PredictiveBandDisplay')
     """
+    if hasattr(estimator, "junction_tree"):
+        return NetworkDisplay
     if not rows:
         if hasattr(estimator, "trace_"):
             return TraceDisplay
