@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
 from lemmata.plot import AutocorrelationDisplay, CalibrationDisplay, ChainsDisplay, RankDisplay
-from lemmata.plot.chains import rank_counts
+from lemmata.plot.ranks import rank_counts
 from lemmata.sampling import Calibration, Draws
 
 CHAINS = (ChainsDisplay, RankDisplay, AutocorrelationDisplay)

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lemmata.graphical import BayesNet, FactorGraph
 from lemmata.plot import JunctionTreeDisplay, NetworkDisplay
-from lemmata.plot.graph_layout import crossings, layered, layers_of, narrowed, ordered, stress, tidy
+from lemmata.plot.graph_layout import stress, tidy
+from lemmata.plot.layered_layout import crossings, layered, layers_of, narrowed, ordered
 
 WET = {"rain": [], "sprinkler": [], "wet": ["rain", "sprinkler"]}
 TABLES = {"rain": [0.8, 0.2], "sprinkler": [0.9, 0.1], "wet": [[[0.99, 0.01], [0.1, 0.9]], [[0.2, 0.8], [0.01, 0.99]]]}

@@ -1,5 +1,7 @@
 """`FactorGraph`: any product of factors, normalized: P(x) = (1/Z) Π f_m(x_m)."""
 
+from importlib import import_module
+
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.model import DiscreteModel, some
 
@@ -46,6 +48,10 @@ class FactorGraph(DiscreteModel):
 
     def __repr__(self):
         return f"<FactorGraph of {len(self.variables)} variables ({some(self.variables, 4)}) and {len(self.factors)} factors>"
+
+    def plot(self, evidence=None, *, ax=None):
+        """Draw variables and factors; return the display (see `lemmata.plot.NetworkDisplay`)."""
+        return import_module("lemmata.plot").NetworkDisplay.from_estimator(self, evidence=evidence, ax=ax)
 
     def certify(self, evidence=None, assignment=None):
         """Prove, from the factors alone, that the answers given this evidence are exact.

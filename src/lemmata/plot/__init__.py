@@ -5,7 +5,7 @@ from lemmata.plot.bound_curve import BoundCurveDisplay
 from lemmata.plot.boundary import BoundaryDisplay
 from lemmata.plot.certificate import CertificateDisplay
 from lemmata.plot.chain import RankingDisplay, TransitionGraphDisplay
-from lemmata.plot.chains import AutocorrelationDisplay, CalibrationDisplay, ChainsDisplay, RankDisplay
+from lemmata.plot.chains import AutocorrelationDisplay, ChainsDisplay
 from lemmata.plot.choice import display_for
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.cost_curve import CostCurveDisplay
@@ -21,6 +21,7 @@ from lemmata.plot.mixture import MixtureDisplay
 from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
+from lemmata.plot.ranks import CalibrationDisplay, RankDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.silhouette import SilhouetteDisplay
 from lemmata.plot.state_space import StateSpaceDisplay

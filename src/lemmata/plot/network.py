@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from lemmata.plot.drawing import CLASS_COLORS, NEUTRAL, axes, ink
-from lemmata.plot.graph_layout import Layout, beside, layered, stress
+from lemmata.plot.graph_layout import Layout, beside, stress
+from lemmata.plot.layered_layout import layered
 
 FONT = 9.0  # points, of names; the layout is in points, too
 SMALL = 7.5  # of states
