@@ -31,7 +31,11 @@ def wire(cards, scope_starts, scopes, table_starts, codes, member_starts, member
     most = 0
     for p in range(n_parts):
         most += scope_starts[part_factors[p] + 1] - scope_starts[part_factors[p]]
-    base, out_starts, shift_starts = np.empty(n_parts, np.int64), np.zeros(n_parts + 1, np.int64), np.zeros(n_parts + 1, np.int64)
+    base, out_starts, shift_starts = (
+        np.empty(n_parts, np.int64),
+        np.zeros(n_parts + 1, np.int64),
+        np.zeros(n_parts + 1, np.int64),
+    )
     out_variables, out_strides = np.empty(most, np.int64), np.empty(most, np.int64)
     shifts = np.empty(n_shifts, np.int64)
     near_starts, near, near_strides = np.zeros(n + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)

@@ -326,10 +326,7 @@ def breadth_first(w, known):
                 listed += 1
                 for e in range(w.scope_starts[m], w.scope_starts[m + 1]):
                     u = w.scopes[e]
-                    if known[u] or u == v:
-                        continue
-                    if seen[u]:
-                        forest = False
+                    if known[u] or seen[u]:  # a second way to u is found when u's factors are looked at
                         continue
                     seen[u], came[u] = True, m
                     variables[there] = u

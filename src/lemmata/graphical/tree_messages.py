@@ -278,7 +278,7 @@ def enter_logs(table, size, step, likelihood):
     """Add the logarithm of the likelihood of a variable's states to a table of logarithms."""
     for start in range(0, table.size, size * step):
         for k in range(size):
-            w = np.log(likelihood[k])
+            w = np.log(likelihood[k]) if likelihood[k] > 0.0 else -np.inf
             for e in range(start + k * step, start + (k + 1) * step):
                 table[e] += w
 
