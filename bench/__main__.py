@@ -26,6 +26,9 @@ FAMILIES = (
     "markov",
     "state_space",
     "semi_supervised",
+    "graphical",
+    "sampling",
+    "factor_gibbs",
     "decision",
     "coverage",
     "out_of_core",
@@ -42,6 +45,9 @@ PACKAGES = (
     "hmmlearn",
     "pykalman",
     "statsmodels",
+    "pyagrum",
+    "pgmpy",
+    "emcee",
     "pyarrow",
 )
 

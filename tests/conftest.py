@@ -35,4 +35,5 @@ collect_ignore = [
     "graphical/reference/make_pyagrum.py",
     "reference/make_hmmlearn.py",
     "reference/make_statsmodels.py",
+    "sampling/reference/make_arviz.py",
 ]

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import lemmata
 from lemmata.mixture import GibbsMixture, gibbs_mixture
 from lemmata.mixture import gibbs_kernels as kernels
-from lemmata.mixture.gibbs_certificate import autocorrelation_time, enumerate_posterior, log_labels, pair_share, split_rhat
+from lemmata.mixture.gibbs_certificate import enumerate_posterior, log_labels, pair_share
 from lemmata.mixture.gibbs_mixture import Sampler
 from lemmata.mixture.normal_inverse_wishart import NormalInverseWishart, moments
 
@@ -430,18 +430,6 @@ def test_more_components_than_rows_and_a_single_sweep():
     assert all(check.holds for check in model.certify(X) if check.kind == "proof")
 
 
-def test_split_rhat():
-    rng = np.random.default_rng(11)
-    x = rng.normal(size=(3, 101))
-    halves = np.concatenate([x[:, :50], x[:, 51:]])
-    W, B = halves.var(axis=1, ddof=1).mean(), 50 * halves.mean(axis=1).var(ddof=1)
-    assert split_rhat(x) == pytest.approx(np.sqrt((49 / 50 * W + B / 50) / W), rel=1e-12)
-    assert split_rhat(np.ones((2, 10))) == 1.0
-    assert split_rhat(np.array([[1.0] * 4, [2.0] * 4])) == np.inf
-    assert np.isnan(split_rhat(np.ones((2, 3))))
-    assert split_rhat(x + np.linspace(0, 9, 101)) > 1.5  # a trend parts the halves of a single chain
-
-
 def test_chains_that_disagree_are_reported(monkeypatch):
     X = table(12, 2, seed=10)
     monkeypatch.setattr(gibbs_mixture, "MOST_RHAT", 0.5)
@@ -453,14 +441,7 @@ def test_chains_that_disagree_are_reported(monkeypatch):
     assert {"log joint", "R-hat", "chains"} <= {check.name for check in model.certify(X).failed}
 
 
-def test_autocorrelation_time_of_an_autoregression():
-    rng, a = np.random.default_rng(12), 0.8
-    x = np.zeros((20, 2000))
-    noise = rng.normal(size=x.shape)
-    x[:, 0] = noise[:, 0] / np.sqrt(1 - a * a)
-    for i in range(1, 2000):
-        x[:, i] = a * x[:, i - 1] + noise[:, i]
-    assert autocorrelation_time(x) == pytest.approx((1 + a) / (1 - a), rel=0.15)
+def test_share_of_pairs():
     assert pair_share(np.array([[0, 0, 1], [1, 1, 1]])).tolist() == [pytest.approx(1 / 3), 1.0]
 
 

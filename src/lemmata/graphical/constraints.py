@@ -53,6 +53,13 @@ class Verdict(NamedTuple):
     assignment : {variable: value} that satisfies all, or None.
     exhausted : The bag at which no value was left, or None: its message is false throughout.
     messages : Those sent until then: the proof, if there is no assignment.
+
+    Examples
+    --------
+    >>> from lemmata.graphical import ConstraintProblem
+    >>> odd = ConstraintProblem({v: "RG" for v in "abc"}, [(pair, lambda x, y: x != y) for pair in ("ab", "bc", "ca")])
+    >>> odd.solve().satisfiable  # a triangle has no two colors
+    False
     """
 
     assignment: dict | None

@@ -54,6 +54,11 @@ class Elimination(NamedTuple):
     bags : List of sets: the maximal ones.
     edges : Pairs of numbers of bags: a tree (a forest, if the graph is not connected).
     fill : Edges that were added.
+
+    Examples
+    --------
+    >>> eliminate({0: [1, 3], 1: [0, 2], 2: [1, 3], 3: [0, 2]}).bags
+    [{0, 1, 3}, {1, 2, 3}]
     """
 
     order: list

@@ -84,6 +84,13 @@ class GaussianBeliefs:
     marginals : {variable: Moments}; what is seen has its value and no variance.
     log_partition : log of the integral of the product of all factors: of a model of conditionals, log p(evidence).
     bags : {variable: (the others of its bag, covariance of all)}, in the order of elimination; unseen entries only.
+
+    Examples
+    --------
+    >>> from lemmata.graphical import GaussianFactorGraph, linear_gaussian
+    >>> found = GaussianFactorGraph([linear_gaussian("x"), linear_gaussian("y", {"x": 1.0})]).infer({"y": 2.0})
+    >>> found.marginals["x"]
+    Moments(mean=array([1.]), covariance=array([[0.5]]))
     """
 
     def __init__(self, graph, evidence=None, order="min-fill"):

@@ -49,10 +49,19 @@ class Program(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """What a junction tree says given evidence: marginals of cliques, separators and variables of one distribution."""
+    """What a junction tree says given evidence: marginals of cliques, separators and variables of one distribution.
 
-    beliefs: list
-    separators: list
+    Examples
+    --------
+    >>> from lemmata.graphical import FactorGraph
+    >>> found = FactorGraph([("ab", [[3, 1], [1, 2]]), ("bc", [[2, 1], [1, 4]])]).junction_tree().calibrate()
+    >>> found.beliefs[0].values * 27, found.separators[0].values * 27
+    (array([[ 9.,  5.],
+           [ 3., 10.]]), array([12., 15.]))
+    """
+
+    beliefs: list  # a Factor for each clique
+    separators: list  # and for each separator
     marginals: dict
     log_partition: float
 
@@ -286,7 +295,16 @@ class JunctionTree:
 
 
 class ImpossibleEvidence(ValueError):
-    """The evidence has probability zero."""
+    """The evidence has probability zero.
+
+    Examples
+    --------
+    >>> from lemmata.graphical import BayesNet
+    >>> BayesNet({"rain": []}, {"rain": [1.0, 0.0]}).marginals({"rain": 1})
+    Traceback (most recent call last):
+        ...
+    lemmata.graphical.junction_tree.ImpossibleEvidence: The evidence has probability zero: 'rain' cannot be 1.
+    """
 
 
 def numbered(order, variables):

@@ -71,6 +71,14 @@ class LoopyBeliefs:
     exact : Whether the graph has no cycle, and the messages converged: then the answers are exact.
     converged, n_iter, trace : How the iteration ended, and the largest change of a message in each sweep.
     messages : Normalized messages from factors to variables, one after another in the order of the factors' scopes.
+
+    Examples
+    --------
+    >>> from lemmata.graphical import FactorGraph
+    >>> ring = FactorGraph([(pair, [[2, 1], [1, 2]]) for pair in ("ab", "bc", "ca")])
+    >>> found = loopy_marginals(ring, {"a": 0})  # which cuts the ring
+    >>> found.exact, found.marginals["b"].round(6).tolist() == ring.marginals({"a": 0})["b"].round(6).tolist()
+    (True, True)
     """
 
     def __init__(self, model, evidence, wiring, run, forest, order, maximize):

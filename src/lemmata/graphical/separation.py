@@ -49,6 +49,12 @@ class Separation:
     ----------
     separated : Whether every trail is blocked; also what the answer is as a truth value.
     open_trail : A shortest `Trail` that is open, or None.
+
+    Examples
+    --------
+    >>> answer = d_separated({"rain": (), "sprinkler": (), "wet": ("rain", "sprinkler")}, "rain", "sprinkler", given="wet")
+    >>> answer.separated, answer.open_trail is None
+    (False, False)
     """
 
     def __init__(self, net, sources, targets, given, walk):

@@ -1,4 +1,4 @@
-"""Messages on a forest of cliques: sums towards the roots and back, maxima, draws, and many rows of evidence.
+"""Messages on a forest of cliques: sums towards the roots and back, maxima, and draws.
 
 Messages follow Hugin's scheme: towards the roots, each divided by its sum, whose logarithms add up to that of the partition
 function; and back, each divided by what was sent before (0/0 is 0). `tree` is the `Program` of a junction tree.
@@ -7,7 +7,7 @@ function; and back, each divided by what was sent before (0/0 is 0). `tree` is t
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.graphical.tree_layout import INSIDE, SUMMED, add_factor_marginals
+from lemmata.graphical.tree_layout import INSIDE, SUMMED
 
 
 @kernel
@@ -341,41 +341,3 @@ def hard_evidence(tree, codes, evidence, starts, likelihood):
             seen += 1
             starts[seen] = a + size
     return seen
-
-
-@kernel
-def rows_marginals(tree, codes, log_likelihoods, marginals):
-    """Give the log-likelihood of each row of states and the marginals of all variables given the row."""
-    n = tree.cards.size
-    tables, messages = np.empty(tree.base.size), np.empty(tree.places[tree.parent.size] + tree.parent.size)
-    evidence, starts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
-    likelihood = np.empty(tree.state_starts[n])
-    for i in range(codes.shape[0]):
-        seen = hard_evidence(tree, codes[i], evidence, starts, likelihood)
-        log_likelihoods[i] = all_marginals(tree, evidence[:seen], starts, likelihood, tables, messages, marginals[i])
-
-
-@kernel
-def rows_counts(tree, scope_starts, scopes, table_starts, where, codes, weight, log_likelihoods, counts):
-    """Give the log-likelihood of each row, and add its weighted beliefs over the scope of every factor to counts."""
-    n = tree.cards.size
-    tables, messages = np.empty(tree.base.size), np.empty(tree.places[tree.parent.size] + tree.parent.size)
-    evidence, starts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
-    likelihood, marginals = np.empty(tree.state_starts[n]), np.empty(tree.state_starts[n])
-    for i in range(codes.shape[0]):
-        seen = hard_evidence(tree, codes[i], evidence, starts, likelihood)
-        log_likelihoods[i] = all_beliefs(tree, evidence[:seen], starts, likelihood, tables, messages, marginals)
-        if log_likelihoods[i] > -np.inf and weight[i] != 0.0:
-            add_factor_marginals(
-                tree.cards,
-                scope_starts,
-                scopes,
-                table_starts,
-                where,
-                tree.starts,
-                tree.members,
-                tree.offset,
-                tables,
-                weight[i],
-                counts,
-            )

@@ -21,33 +21,13 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
+from lemmata.core.diagnostics import autocorrelation_time, split_rhat
 from lemmata.mixture.normal_inverse_wishart import moments
 
 MOST_LABELINGS = 1 << 16  # of a table that is small
 MOST_RHAT = 1.1  # the usual limit [1], at which the means of half chains differ by half the spread within them
 MOST_ERRORS = 5.0  # standard errors by which averages may miss: by chance, once in a million
 SOME_ROWS = 5  # whose conditionals are recomputed
-
-
-def split_rhat(traces):
-    """Compare chains (n_chains, n_sweeps), each cut in half; NaN for fewer than 4 sweeps.
-
-    Examples
-    --------
-    >>> float(split_rhat(np.array([[1.0, 2.0, 1.0, 2.0], [2.0, 1.0, 2.0, 1.0]])))
-    0.7071
-    >>> float(split_rhat(np.array([[1.0, 2.0, 1.0, 2.0], [9.0, 8.0, 9.0, 8.0]])))
-    5.759
-    """
-    half = traces.shape[1] // 2
-    if half < 2:
-        return np.nan
-    halves = np.concatenate([traces[:, :half], traces[:, -half:]])
-    within, between = halves.var(axis=1, ddof=1).mean(), halves.mean(axis=1).var(ddof=1)
-    rounding = (1e-12 * (1.0 + np.abs(traces).max())) ** 2  # the same rows under other labels are summed in another order
-    if within <= rounding:
-        return 1.0 if between <= rounding else np.inf
-    return float(np.sqrt((half - 1) / half + between / within))
 
 
 def log_labels(counts, alpha):
@@ -85,22 +65,6 @@ def pair_share(labelings):
     return sum((labelings[..., i + 1 :] == labelings[..., i, None]).sum(axis=-1) for i in range(n - 1)) / (n * (n - 1) / 2)
 
 
-def autocorrelation_time(series):
-    """Sum the autocorrelations of chains (n_chains, n_draws) about their common mean, while pairs of them stay positive."""
-    away, n = series - series.mean(), series.shape[1]
-    variance = float((away**2).mean())
-    if variance == 0:
-        return 1.0
-    correlations = [(away[:, : n - t] * away[:, t:]).mean() / variance for t in range(n)]
-    total = -1.0
-    for t in range(0, n - 1, 2):
-        pair = correlations[t] + correlations[t + 1]
-        if pair <= 0:
-            break
-        total += 2 * pair
-    return max(total, 1.0)
-
-
 def standard_errors(series, values, probabilities):
     """Say by how many standard errors the mean of chains misses the exact expectation of what they are chains of."""
     mean = float(probabilities @ values)
@@ -108,7 +72,7 @@ def standard_errors(series, values, probabilities):
     if miss <= 1e-9 * (1 + abs(mean)):  # rounding
         return 0.0
     alone = float(probabilities @ (values - mean) ** 2)  # the variance of a draw: no chain does better than independent draws
-    variance = max(float(series.var()) * autocorrelation_time(series), alone)
+    variance = float(np.fmax(series.var() * autocorrelation_time(series), alone))  # alone, too, for a chain of a few draws
     return miss / np.sqrt(variance / series.size) if variance > 0 else np.inf
 
 

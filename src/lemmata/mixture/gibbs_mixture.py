@@ -37,12 +37,13 @@ from sklearn.utils.validation import check_is_fitted
 from lemmata.cluster import lloyd
 from lemmata.cluster.seeding import draw_centers
 from lemmata.core import config, threads
+from lemmata.core.diagnostics import split_rhat
 from lemmata.core.estimator import Estimator, Iterative, as_output
 from lemmata.core.random import generator, spawn
 from lemmata.mixture import gibbs_kernels as kernels
 from lemmata.mixture.gaussian import Table, components_of, inverse_factors
 from lemmata.mixture.gaussian_kernels import posterior_block
-from lemmata.mixture.gibbs_certificate import MOST_RHAT, certificate, split_rhat
+from lemmata.mixture.gibbs_certificate import MOST_RHAT, certificate
 from lemmata.mixture.normal_inverse_wishart import NormalInverseWishart, student_constant, students
 
 MOST_LABELS = 1 << 26  # kept in all; beyond, only every second, third, … draw is kept
