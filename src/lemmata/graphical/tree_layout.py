@@ -137,21 +137,26 @@ def parent_maps(starts, members, n_residual, parent, cards, rows, columns):
 
 
 @kernel
+def advance(variables, cards, stride, digits, place):
+    """Go to the next state of variables, the last one fastest, and to its place: Σ digit × stride."""
+    for k in range(variables.size - 1, -1, -1):
+        v = variables[k]
+        digits[v] += 1
+        place += stride[v]
+        if digits[v] < cards[v]:
+            break
+        digits[v] = 0
+        place -= stride[v] * cards[v]
+    return place
+
+
+@kernel
 def count(variables, cards, stride, digits, out):
-    """Write Σ digit × stride for all states of variables, the last one fastest."""
+    """Write the places of all states of variables."""
     place = 0
     for i in range(out.size):
         out[i] = place
-        k = variables.size - 1
-        while k >= 0:
-            v = variables[k]
-            digits[v] += 1
-            place += stride[v]
-            if digits[v] < cards[v]:
-                break
-            digits[v] = 0
-            place -= stride[v] * cards[v]
-            k -= 1
+        place = advance(variables, cards, stride, digits, place)
 
 
 @kernel
@@ -203,7 +208,7 @@ def fill_tables(cards, scope_starts, scopes, table_starts, tables, logs, where, 
         factor_strides(cards, scopes[scope_starts[m] : scope_starts[m + 1]], stride)
         values = tables[table_starts[m] : table_starts[m + 1]]
         table = out[offset[c] : offset[c + 1]]
-        last = members[starts[c + 1] - 1]
+        outer, last = members[starts[c] : starts[c + 1] - 1], members[starts[c + 1] - 1]
         size, step, place, e = cards[last], stride[last], 0, 0
         while e < table.size:
             if fresh[c]:
@@ -220,16 +225,7 @@ def fill_tables(cards, scope_starts, scopes, table_starts, tables, logs, where, 
                 for k in range(size):
                     table[e + k] *= values[place + k * step]
             e += size
-            k = starts[c + 1] - 2
-            while k >= starts[c]:
-                v = members[k]
-                digits[v] += 1
-                place += stride[v]
-                if digits[v] < cards[v]:
-                    break
-                digits[v] = 0
-                place -= stride[v] * cards[v]
-                k -= 1
+            place = advance(outer, cards, stride, digits, place)
         fresh[c] = False
         for k in range(scope_starts[m], scope_starts[m + 1]):
             stride[scopes[k]] = 0
@@ -250,21 +246,12 @@ def add_factor_marginals(cards, scope_starts, scopes, table_starts, where, start
         factor_strides(cards, scopes[scope_starts[m] : scope_starts[m + 1]], stride)
         sums = out[table_starts[m] : table_starts[m + 1]]
         table = beliefs[offset[c] : offset[c + 1]]
-        last = members[starts[c + 1] - 1]
+        outer, last = members[starts[c] : starts[c + 1] - 1], members[starts[c + 1] - 1]
         size, step, place, e = cards[last], stride[last], 0, 0
         while e < table.size:
             for k in range(size):
                 sums[place + k * step] += weight * table[e + k]
             e += size
-            k = starts[c + 1] - 2
-            while k >= starts[c]:
-                v = members[k]
-                digits[v] += 1
-                place += stride[v]
-                if digits[v] < cards[v]:
-                    break
-                digits[v] = 0
-                place -= stride[v] * cards[v]
-                k -= 1
+            place = advance(outer, cards, stride, digits, place)
         for k in range(scope_starts[m], scope_starts[m + 1]):
             stride[scopes[k]] = 0
