@@ -142,23 +142,33 @@ def _none_strange(variables, columns, others):
 
 def _values(column):
     """Give the values of a column as an array of numbers or of objects, and which of them are missing."""
+    import narwhals as nw
+
     if hasattr(column, "is_null") and hasattr(column, "to_list"):  # of narwhals
         missing = column.is_null().to_numpy().astype(bool)
         if column.dtype.is_numeric():
             values = column.fill_null(0).to_numpy() if missing.any() else column.to_numpy()
             return _numeric(np.asarray(values), missing)
-        column = column.to_list()
+        text, column = column.dtype in (nw.String, nw.Categorical, nw.Enum), column.to_list()
+        if text:
+            return _objects(column), missing
     if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
         return _numeric(column, np.zeros(len(column), dtype=bool))
-    column = list(column)
-    values = np.empty(len(column), dtype=object)
-    values[:] = [value.item() if isinstance(value, np.generic) else value for value in column]
+    if isinstance(column, np.ndarray) and column.dtype.kind == "U":
+        return column.astype(object), np.zeros(len(column), dtype=bool)
+    values = _objects([value.item() if isinstance(value, np.generic) else value for value in column])
     missing = np.fromiter((_is_missing(value) for value in values), dtype=bool, count=len(values))
     if all(isinstance(value, (int, float)) for value in values[~missing]):
         whole_bool = all(isinstance(value, bool) for value in values[~missing])
         values[missing] = 0
         return _numeric(values.astype(bool if whole_bool else float), missing)
     return values, missing
+
+
+def _objects(column):
+    values = np.empty(len(column), dtype=object)
+    values[:] = column
+    return values
 
 
 def _numeric(values, missing):
@@ -213,8 +223,8 @@ def _numbers(name, values, missing, labels):
 def numbers_of(name, values, there, labels):
     """Look numbers up among the labels of a variable or, where no label is a number, take them for numbers of states.
 
-    >>> numbers_of("a", np.array([30, 10]), np.array([True, True]), (10, 30)).tolist()
-    [1, 0]
+    >>> numbers_of("a", np.array([30, 10]), np.array([True, True]), (30, 10)).tolist()
+    [0, 1]
     >>> numbers_of("a", np.array([1.0, 0.0]), np.array([True, True]), ("no", "yes")).tolist()
     [1, 0]
     """
@@ -231,6 +241,7 @@ def numbers_of(name, values, there, labels):
 
 
 def _refuse(name, value, labels):
+    value = int(value) if isinstance(value, float) and value.is_integer() else value
     raise ValueError(f"The data have the value {value!r} of {name!r}, which is none of its states: {some(labels)}.")
 
 

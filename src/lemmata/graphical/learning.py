@@ -135,7 +135,9 @@ class NetModel(LatentModel):
         """Take what was given; else count what was seen, and scatter the rest about the averages."""
         if self.given is not None:
             if not blocks.reduce(expect_block, self.prepare((self.given,)))[0] > -np.inf:
-                raise ValueError("Under the given tables some row is impossible, or alpha > 0 rules out a zero: move them inside.")
+                raise ValueError(
+                    "Under the given tables some row is impossible, or alpha > 0 rules out a zero: move them inside."
+                )
             return (self.given,)
         graph, counts = self.families.graph, np.empty(len(self.seen))
         states = np.concatenate([[0], np.cumsum(graph[0])])
@@ -258,8 +260,8 @@ def _warn_of_empty(sums):
     never = int((sums == 0).sum())
     if never:
         warnings.warn(
-            f"The data say nothing about {never:,} of the {len(sums):,} rows of the tables, combinations of parents that do not "
-            "occur: these rows are uniform, the limit of small alpha.",
+            f"The data say nothing about {never:,} of the {len(sums):,} rows of the tables, combinations of parents that do "
+            "not occur: these rows are uniform, the limit of small alpha.",
             UserWarning,
             stacklevel=4,
         )

@@ -7,6 +7,7 @@ for each of its states. Rows hold numbers of states, -1 where nothing was seen.
 import numpy as np
 
 from lemmata.core.kernel import kernel
+from lemmata.graphical.gibbs_kernels import run_sites
 from lemmata.graphical.tree_layout import add_factor_marginals
 from lemmata.graphical.tree_messages import all_beliefs, all_marginals, hard_evidence
 
@@ -84,7 +85,7 @@ def expect_rows(X, weight, tree, graph, where, logs, share, standing):
     standing : Counts of the complete rows, all together, for the one row that stands for them.
     """
     n = tree.cards.size
-    tables, messages = np.empty(tree.base.size), np.empty(tree.places[tree.parent.size])
+    tables, messages = np.empty(tree.base.size), np.empty(tree.places[tree.parent.size] + tree.parent.size)
     evidence, starts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     likelihood, marginals = np.empty(tree.state_starts[n]), np.empty(tree.state_starts[n])
     codes = np.empty(n, dtype=np.int64)
@@ -124,7 +125,7 @@ def look_at_rows(X, tree, graph, logs, first, last, left_out):
     A variable that is left out (-1: none) counts as not seen. An impossible row has the marginals before anything is seen.
     """
     n = tree.cards.size
-    tables, messages = np.empty(tree.base.size), np.empty(tree.places[tree.parent.size])
+    tables, messages = np.empty(tree.base.size), np.empty(tree.places[tree.parent.size] + tree.parent.size)
     evidence, starts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     likelihood, marginals = np.empty(tree.state_starts[n]), np.empty(tree.state_starts[n])
     codes, before = np.empty(n, dtype=np.int64), np.empty(tree.state_starts[n])
@@ -141,6 +142,24 @@ def look_at_rows(X, tree, graph, logs, first, last, left_out):
         for k in range(last - first):
             out[i, k] = marginals[first + k] if values[i] > -np.inf else before[first + k]
     return values, out
+
+
+@kernel
+def add_features(graph, indptr, indices, data, row, out):
+    """Add the features of a row of states to out; entry e of the tables has the features indices[indptr[e] : indptr[e + 1]]."""
+    for m in range(graph[3].size - 1):
+        at = place_of(graph, m, row)
+        for k in range(indptr[at], indptr[at + 1]):
+            out[indices[k]] += data[k]
+
+
+@kernel
+def advance_chains(wiring, tables, log_tables, order, states, X, n_sweeps, graph, indptr, indices, data, out):
+    """Sweep so many times over each chain of Gibbs sampling, and write its features."""
+    out[:] = 0.0
+    for c in range(len(X)):
+        run_sites(wiring, tables, log_tables, order, False, states[c], X[c], n_sweeps)
+        add_features(graph, indptr, indices, data, X[c], out[c])
 
 
 class Distinct:
