@@ -16,7 +16,7 @@ from lemmata.core.certificate import simplex
 from lemmata.graphical import BayesNet
 from lemmata.graphical.discrete_table import read_table
 from lemmata.graphical.expected_counts import expect_block as plain_block
-from lemmata.graphical.learning import Families, refilled
+from lemmata.graphical.learning import Families
 from lemmata.graphical.learning_kernels import expect_rows
 from lemmata.mixture import CategoricalMixture
 
@@ -196,7 +196,7 @@ def test_expected_counts_by_tree_and_by_enumeration_agree(hidden):
     families = Families(net.parents_, net.states)
     tables = families.flat(net.tables)
     X, tree = table.blocks.first()[0], families.net.junction_tree()
-    prepared = refilled(tree, tables), families.graph, tree._where, np.log(tables), 0.0, np.zeros(len(tables))
+    prepared = tree.refilled(tables), families.graph, tree.where, np.log(tables), 0.0, np.zeros(len(tables))
     value, counts = expect_rows(X, None, *prepared)
     plain, expected = plain_block(X, None, families.graph, tables, None)
     np.testing.assert_allclose(value, plain, rtol=1e-12)

@@ -13,17 +13,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
 
 from lemmata.core.certificate import Certificate, Check
-from lemmata.core.estimator import Estimator
 from lemmata.core.random import generator
 from lemmata.graphical.arrows import parents_first
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.factor_graph import check_labels
-from lemmata.graphical.model import MEMO, DiscreteModel, labels, some
+from lemmata.graphical.fitted_model import FittedModel
+from lemmata.graphical.model import labels, some
 
 ROW_SUM = 1e-6  # by which the chances of a row may miss one: rounding to six digits, which files do
 
 
-class BayesNet(DiscreteModel, Estimator):
+class BayesNet(FittedModel):
     """Describe a Bayes net that is given, or fit the tables of a given graph to data.
 
     Parameters
@@ -64,6 +64,8 @@ class BayesNet(DiscreteModel, Estimator):
            [0.5 , 0.5 ]])
     """
 
+    _numbers = "tables"
+    _memo = (*FittedModel._memo, "parents_", "states", "factors")
     _parameter_constraints = {
         "parents": [dict, "array-like"],
         "tables": [dict, None],
@@ -83,8 +85,8 @@ class BayesNet(DiscreteModel, Estimator):
         state_names=None,
         *,
         alpha=0.0,
-        tol=1e-8,
-        max_iter=1000,
+        tol=1e-10,
+        max_iter=10_000,
         n_init=1,
         random_state=None,
         verbose=0,
@@ -101,28 +103,8 @@ class BayesNet(DiscreteModel, Estimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
         tags.input_tags.allow_nan = True
-        tags.requires_fit = self.tables is None
         return tags
-
-    def __sklearn_is_fitted__(self):
-        return self.tables is not None or "tables_" in self.__dict__
-
-    def set_params(self, **params):
-        """Set parameters; what was compiled from the old ones is forgotten."""
-        self._forget()
-        return super().set_params(**params)
-
-    def _forget(self):
-        super()._forget()
-        for name in ("parents_", "states", "factors"):
-            self.__dict__.pop(name, None)
-
-    def __getstate__(self):
-        state = super().__getstate__()
-        return {key: value for key, value in state.items() if key not in (*MEMO, "parents_", "states", "factors")}
 
     @cached_property
     def parents_(self):
@@ -195,11 +177,6 @@ class BayesNet(DiscreteModel, Estimator):
             factors.append(factor)
         return factors
 
-    def __repr__(self):
-        if self.__sklearn_is_fitted__():
-            return f"<BayesNet of {len(self.parents_)} variables ({some(self.parents_, 4)})>"
-        return super().__repr__()
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Learn the tables from data.
@@ -255,37 +232,6 @@ class BayesNet(DiscreteModel, Estimator):
 
         total, value = total_log_likelihood(self, X, sample_weight)
         return self.n_parameters * float(np.log(total)) - 2 * value
-
-    def predict(self, X):
-        """Fill in what was not seen: {variable: labels}, gaps filled with the most probable state given the rest of the row.
-
-        Each gap is filled for itself; the most probable filling of all gaps of a row together is `map`'s answer. In a row that
-        the net holds for impossible, gaps are filled as if nothing had been seen.
-
-        Examples
-        --------
-        >>> net = BayesNet({"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.05, 0.95]]})
-        >>> net.predict({"rain": [None, None, 0], "wet": [0, 1, 1]})["rain"]
-        array([0, 1, 0])
-        """
-        from lemmata.graphical.learning import filled
-
-        return filled(self, X)
-
-    def predict_proba(self, X, variable):
-        """Give the chances of the states of a variable (columns) given the rest of each row; its own column is not looked at.
-
-        Examples
-        --------
-        >>> net = BayesNet({"rain": [], "wet": ["rain"]}, {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.05, 0.95]]})
-        >>> net.predict_proba({"wet": [0, 1, None]}, "rain").round(4)
-        array([[0.9863, 0.0137],
-               [0.2963, 0.7037],
-               [0.8   , 0.2   ]])
-        """
-        from lemmata.graphical.learning import chances_of
-
-        return chances_of(self, X, variable)
 
     def d_separated(self, x, y, given=()):
         """Tell whether x and y are independent given others in every net with these arrows, and why.

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lemmata.core import xoshiro
 from lemmata.graphical.elimination_kernels import (
     DEGREE,
     FILL,
@@ -185,17 +186,19 @@ def find_cliques(near, cards, rule="auto", *, restarts=None, seed=0):
     best = min((_run(near, cards, *way) for way in ways), key=lambda found: found.entries)
     if restarts is None:
         restarts = min(int(best.entries / (WORK * max(best.members.size, 1))), MOST_RESTARTS) if rule == "auto" else 0
+    state = xoshiro.seed(np.random.default_rng(seed)) if restarts else None
     for k in range(restarts):
         limit = np.log(best.entries)  # one bag alone would be larger than all tables of the best
-        found = _run(near, cards, *ways[k % len(ways)], noise=NOISE, seed=seed * MOST_RESTARTS + k + 1, limit=limit)
+        found = _run(near, cards, *ways[k % len(ways)], noise=NOISE, state=state, limit=limit)
         if found is not None and found.entries < best.entries:
             best = found
     return best
 
 
-def _run(near, cards, weight, fill, rule, *, given=None, noise=0.0, seed=0, limit=np.inf):
+def _run(near, cards, weight, fill, rule, *, given=None, noise=0.0, state=None, limit=np.inf):
     """Eliminate once; None if a bag outgrew the limit."""
     given = np.empty(0, dtype=np.int64) if given is None else given
+    state = np.zeros(4, dtype=np.uint64) if state is None else state
     log_card = np.log(np.maximum(cards, 1.0))
-    *found, whole = eliminate_all(*near, weight, fill, rule, given, noise, seed, log_card, limit)
+    *found, whole = eliminate_all(*near, weight, fill, rule, given, noise, state, log_card, limit)
     return Cliques(found[0], *gather_cliques(*found, cards)) if whole else None

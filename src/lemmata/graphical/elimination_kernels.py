@@ -14,6 +14,7 @@ room.
 import numpy as np
 
 from lemmata.core.kernel import kernel
+from lemmata.core.xoshiro import next_uniform
 
 FILL, DEGREE, GIVEN = 0, 1, 2  # what is smallest of the vertex that is eliminated next
 
@@ -99,16 +100,6 @@ def sift_down(heap, place, key, size, i):
 
 
 @kernel
-def random_unit(state):
-    """Draw a number in [0, 1) (splitmix64): ties and noise of restarts only."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))) * (1.0 / 18446744073709551616.0)
-
-
-@kernel
 def initial_fill(starts, neighbors, weight):
     """Compute fill of every vertex from the graph."""
     n = starts.size - 1
@@ -127,7 +118,13 @@ def initial_fill(starts, neighbors, weight):
 
 
 @kernel
-def eliminate_all(starts, neighbors, weight, fill0, rule, given, noise, seed, log_card, limit):
+def noisy(score, noise, state):
+    """Multiply a score by up to 1 + noise, and add what breaks ties."""
+    return score * (1.0 + noise * next_uniform(state)) + 1e-9 * noise * next_uniform(state) if noise > 0.0 else score
+
+
+@kernel
+def eliminate_all(starts, neighbors, weight, fill0, rule, given, noise, state, log_card, limit):
     """Eliminate all vertices; return the order, the starts of the bags, the other members of each, and whether it is whole.
 
     Parameters
@@ -135,7 +132,7 @@ def eliminate_all(starts, neighbors, weight, fill0, rule, given, noise, seed, lo
     weight : Of each vertex in fill; or what a vertex adds to the degree of its neighbors.
     fill0 : What `initial_fill` gives.
     given : The order, if that is the rule.
-    noise : Each score is multiplied by up to 1 + noise, at random, and ties are broken at random; 0 for none.
+    noise, state : Each score is multiplied by up to 1 + noise, at random, and ties are broken at random; 0 for none.
     limit : Give up when a bag has more than exp(limit) states.
     """
     n = starts.size - 1
@@ -143,7 +140,6 @@ def eliminate_all(starts, neighbors, weight, fill0, rule, given, noise, seed, lo
     room = length.copy()
     pool, used = neighbors.copy(), neighbors.size
     fill, key = fill0.copy(), np.zeros(n)
-    state = np.array([np.uint64(seed)])
     heap, place, size = np.arange(n), np.arange(n), n
     if rule == DEGREE:
         for v in range(n):
@@ -152,7 +148,7 @@ def eliminate_all(starts, neighbors, weight, fill0, rule, given, noise, seed, lo
                 total += weight[pool[i]]
             fill[v] = total
     for v in range(n):
-        key[v] = fill[v] * (1.0 + noise * random_unit(state)) + noise * 1e-9 * random_unit(state) if noise > 0 else fill[v]
+        key[v] = noisy(fill[v], noise, state)
     if rule != GIVEN:
         for i in range(n // 2, -1, -1):
             if i < n:
@@ -251,7 +247,7 @@ def eliminate_all(starts, neighbors, weight, fill0, rule, given, noise, seed, lo
         if rule != GIVEN:
             for i in range(n_touched):
                 u = touched[i]
-                new = fill[u] * (1.0 + noise * random_unit(state)) + noise * 1e-9 * random_unit(state) if noise > 0 else fill[u]
+                new = noisy(fill[u], noise, state)
                 old, key[u] = key[u], new
                 if new < old:
                     sift_up(heap, place, key, place[u])

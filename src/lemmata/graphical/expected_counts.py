@@ -176,12 +176,10 @@ class ByTree:
     """The expected counts of rows by the compiled tree."""
 
     def __init__(self, families, tables):
-        from lemmata.graphical.learning import refilled
-
         with np.errstate(divide="ignore"):
             logs = np.log(tables)
         tree = families.net.junction_tree()
-        self.prepared = refilled(tree, tables), families.graph, tree._where, logs, 0.0, np.zeros(len(tables))
+        self.prepared = tree.refilled(tables), families.graph, tree.where, logs, 0.0, np.zeros(len(tables))
 
     def __call__(self, X, weight):
         """Expect."""

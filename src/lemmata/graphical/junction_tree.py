@@ -18,7 +18,7 @@ from lemmata.graphical import tree_layout
 from lemmata.graphical.elimination import Cliques, find_cliques
 from lemmata.graphical.elimination_kernels import neighbors_of_scopes
 from lemmata.graphical.factor import Factor
-from lemmata.graphical.tree_messages import all_beliefs, all_marginals, draw_states, log_total, most_probable
+from lemmata.graphical.tree_messages import all_beliefs, all_marginals, draw_states, log_total, most_probable, room
 
 MOST_ENTRIES = 1 << 28  # 2 GiB of tables, and as much to work on
 
@@ -111,18 +111,29 @@ class JunctionTree:
                 f"max_entries={max_entries:,}: give a better order, more restarts or more room, or use loopy_marginals, which "
                 "is approximate."
             )
-        self.program, self._where = compile_cliques(layout, cliques)
-        self._log_constant = layout.log_scale + _constants(layout, self._where)
+        self.program, self.where = compile_cliques(layout, cliques)
+        self._log_constant = self._constants = constants(model)
         self._states = [slice(a, b) for a, b in zip(self.program.state_starts, self.program.state_starts[1:], strict=False)]
         self._spare, self._logs = [], None
-        if any(factor.log for factor in model.factors):
-            self._from_logs()
+        if any(factor.log for factor in model.factors):  # plain values might be too small for floats
+            self.program, scale = self.refilled_by_logs(self._log_factors())
+            self._log_constant += scale
 
     def __repr__(self):
         return f"<JunctionTree of {len(self.program.parent)} cliques, width {self.width}, {self.n_entries:,} entries>"
 
     def __getstate__(self):
         return {**self.__dict__, "_spare": []}
+
+    @property
+    def scopes(self):
+        """The variables of the factors, as the kernels read them."""
+        return self.layout[:4]
+
+    @property
+    def shape(self):
+        """The members of the cliques and where their tables begin, as the kernels read them."""
+        return self.program.starts, self.program.members, self.program.offset
 
     @property
     def n_entries(self):
@@ -150,24 +161,31 @@ class JunctionTree:
         """Number of the clique that each one hangs on."""
         return self.program.parent.tolist()
 
-    def _from_logs(self):
-        """Take products as sums of logarithms, where plain values might be too small for floats."""
-        p, logs = self.program, self._log_tables()
-        for a, b in zip(p.offset, p.offset[1:], strict=False):
-            peak = logs[a:b].max()
-            peak = peak if np.isfinite(peak) else 0.0
-            p.base[a:b] = np.exp(logs[a:b] - peak)
-            self._log_constant += peak
-        self._log_constant -= self.layout.log_scale  # which the peaks have in them
+    def refilled(self, tables):
+        """Give the program for other values of the factors, laid out as the model's tables."""
+        return self.program._replace(base=self._products(tables, logs=False))
+
+    def refilled_by_logs(self, logs):
+        """Give the program for other logarithms of the factors, and by how much log Z is larger than it will say."""
+        p, sums = self.program, self._products(logs, logs=True)
+        peaks = np.maximum.reduceat(sums, p.offset[:-1])
+        peaks = np.where(np.isfinite(peaks), peaks, 0.0)
+        return p._replace(base=np.exp(sums - np.repeat(peaks, np.diff(p.offset)))), float(peaks.sum())
+
+    def _products(self, values, *, logs):
+        """Multiply the factors of each clique, or add their logarithms."""
+        p, out = self.program, np.empty(self.program.offset[-1])
+        _fill(self.layout, values, logs, self.where, p.starts, p.members, p.offset, out)
+        return out
 
     def _log_tables(self):
         """Give the logarithms of the products of the factors, for maxima."""
         if self._logs is None:
-            layout, p = self.layout, self.program
-            values = np.concatenate([factor.as_log().values.ravel() for factor in self.model.factors])
-            self._logs = np.empty(p.base.size)
-            _fill(layout, values, True, self._where, p.starts, p.members, p.offset, self._logs)
+            self._logs = self._products(self._log_factors(), logs=True)
         return self._logs
+
+    def _log_factors(self):
+        return np.concatenate([factor.as_log().values.ravel() for factor in self.model.factors])
 
     def _encode(self, evidence):
         from lemmata.graphical.model import encode_evidence
@@ -179,17 +197,17 @@ class JunctionTree:
         try:
             return self._spare.pop()
         except IndexError:
-            return np.empty(self.program.base.size), np.empty(self.program.places[-1] + len(self.program.parent))
+            return room(self.program)
 
     def _ask(self, kernel, evidence):
         """Run a query; give the marginals of all variables in one array, log Z, and the buffers to be given back."""
         codes = self._encode(evidence)
         buffers, marginals = self._buffers(), np.empty(self.program.state_starts[-1])
-        log_z = kernel(self.program, *codes, *buffers, marginals)
+        log_z = kernel(self.program, *codes, *buffers, marginals) + self._log_constant
         if log_z == -np.inf:
             self._spare.append(buffers)
             raise ImpossibleEvidence(self._contradiction(evidence))
-        return marginals, log_z + self._log_constant, buffers
+        return marginals, log_z, buffers
 
     def marginals(self, evidence=None):
         """Give {variable: probabilities of its states} given evidence."""
@@ -222,21 +240,8 @@ class JunctionTree:
     def factor_marginals(self, evidence=None):
         """Give the marginal over the scope of every factor, laid out as the model's tables."""
         _, _, buffers = self._ask(all_beliefs, evidence)
-        layout, p = self.layout, self.program
-        out = np.zeros(layout.tables.size)
-        tree_layout.add_factor_marginals(
-            p.cards,
-            layout.scope_starts,
-            layout.scopes,
-            layout.table_starts,
-            self._where,
-            p.starts,
-            p.members,
-            p.offset,
-            buffers[0],
-            1.0,
-            out,
-        )
+        out = np.zeros(self.layout.tables.size)
+        tree_layout.add_factor_marginals(*self.scopes, self.where, *self.shape, buffers[0], 1.0, out)
         self._spare.append(buffers)
         return out
 
@@ -253,16 +258,16 @@ class JunctionTree:
         """Give the number of the state of each variable in the most probable assignment, and log of the product of factors."""
         codes, buffers, logs = self._encode(evidence), self._buffers(), self._log_tables()
         states = np.zeros(len(self.variables), dtype=np.int64)
-        value = most_probable(self.program, logs, *codes, *buffers, states)
+        value = most_probable(self.program, logs, *codes, *buffers, states) + self._constants
         self._spare.append(buffers)
         if value == -np.inf:
             raise ImpossibleEvidence(self._contradiction(evidence))
-        return states, float(value + _constants(self.layout, self._where))
+        return states, float(value)
 
     def sample(self, n, rng, evidence=None):
         """Draw n rows of numbers of states, given evidence."""
         codes, buffers = self._encode(evidence), self._buffers()
-        if log_total(self.program, *codes, *buffers) == -np.inf:
+        if log_total(self.program, *codes, *buffers) + self._log_constant == -np.inf:
             raise ImpossibleEvidence(self._contradiction(evidence))
         states = np.empty((n, len(self.variables)), dtype=np.int64)
         draw_states(self.program, buffers[0], rng.random((n, len(self.program.parent))), states)
@@ -342,10 +347,9 @@ def _fill(layout, values, logs, where, starts, members, offset, out):
     )
 
 
-def _constants(layout, where):
+def constants(model):
     """Sum the logarithms of the factors that have no variable."""
-    with np.errstate(divide="ignore"):
-        return float(np.log(layout.tables[layout.table_starts[:-1][where < 0]]).sum())
+    return float(sum(factor.as_log().values for factor in model.factors if not factor.variables))
 
 
 def sums(lengths):

@@ -24,7 +24,6 @@ from lemmata.core.blocks import Blocks
 from lemmata.core.iterate import iterate
 from lemmata.core.random import generator, spawn
 from lemmata.graphical.discrete_table import read_table
-from lemmata.graphical.junction_tree import _fill
 from lemmata.graphical.learning_kernels import STANDS, count_rows, distinct_block, expect_rows, look_at_rows
 from lemmata.graphical.model import labels
 from lemmata.mixture.discrete import alive, normalized, raised
@@ -154,7 +153,7 @@ class NetModel(LatentModel):
         (tables,) = parameters
         logs = _logs(tables)
         share = self.alpha * float(logs.sum()) / self.total if self.alpha > 0 else 0.0
-        return refilled(self.tree, tables), self.families.graph, self.tree._where, logs, share, self.complete_counts
+        return self.tree.refilled(tables), self.families.graph, self.tree.where, logs, share, self.complete_counts
 
     def e_step(self, X, weight, prepared):
         """Log-likelihood and log-prior, and expected counts."""
@@ -183,13 +182,6 @@ class NetModel(LatentModel):
 def _logs(tables):
     with np.errstate(divide="ignore"):
         return np.log(tables)
-
-
-def refilled(tree, tables):
-    """Give the program of a compiled tree with other tables of the same scopes."""
-    p, base = tree.program, np.empty(tree.program.base.size)
-    _fill(tree.layout, tables, False, tree._where, p.starts, p.members, p.offset, base)
-    return p._replace(base=base)
 
 
 def learn(net, X, sample_weight=None):

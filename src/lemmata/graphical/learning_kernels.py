@@ -9,7 +9,7 @@ import numpy as np
 from lemmata.core.kernel import kernel
 from lemmata.graphical.gibbs_kernels import run_sites
 from lemmata.graphical.tree_layout import add_factor_marginals
-from lemmata.graphical.tree_messages import all_beliefs, all_marginals, hard_evidence
+from lemmata.graphical.tree_messages import all_beliefs, all_marginals, hard_evidence, room
 
 CELLS = 1 << 27  # numbers of states of different rows that are kept in memory: 512 MiB
 STANDS = -2  # in the first column of a row that stands for all complete ones
@@ -85,7 +85,7 @@ def expect_rows(X, weight, tree, graph, where, logs, share, standing):
     standing : Counts of the complete rows, all together, for the one row that stands for them.
     """
     n = tree.cards.size
-    tables, messages = np.empty(tree.base.size), np.empty(tree.places[tree.parent.size] + tree.parent.size)
+    tables, messages = room(tree)
     evidence, starts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     likelihood, marginals = np.empty(tree.state_starts[n]), np.empty(tree.state_starts[n])
     codes = np.empty(n, dtype=np.int64)
@@ -125,7 +125,7 @@ def look_at_rows(X, tree, graph, logs, first, last, left_out):
     A variable that is left out (-1: none) counts as not seen. An impossible row has the marginals before anything is seen.
     """
     n = tree.cards.size
-    tables, messages = np.empty(tree.base.size), np.empty(tree.places[tree.parent.size] + tree.parent.size)
+    tables, messages = room(tree)
     evidence, starts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     likelihood, marginals = np.empty(tree.state_starts[n]), np.empty(tree.state_starts[n])
     codes, before = np.empty(n, dtype=np.int64), np.empty(tree.state_starts[n])

@@ -18,7 +18,7 @@ import numpy as np
 
 from lemmata.core.certificate import EQUI_LIMIT, SABOTAGE, SAME_LIMIT, TINY, Check, free, gap, length, same
 from lemmata.graphical.factor import enumerate_joint
-from lemmata.graphical.log_linear import Chains, TreeMoments
+from lemmata.graphical.log_linear_fit import Chains, TreeMoments
 
 FEW = 1 << 14  # states that are listed
 ENTRIES = 1 << 22  # of a tree that is worth compiling for evidence

@@ -14,8 +14,6 @@ from lemmata.core.random import generator
 from lemmata.graphical.factor import lay_out
 from lemmata.graphical.junction_tree import JunctionTree
 
-MEMO = ("layout", "_codes", "_trees")
-
 
 class Assignment(dict):
     """{variable: label of its state}, with `log_value`, the logarithm of the product of all factors there."""
@@ -29,6 +27,8 @@ class Assignment(dict):
 
 class DiscreteModel:
     """Answer questions about a product of factors. A model has `variables`, `states` and `factors`."""
+
+    _memo = ("layout", "_codes", "_trees")  # what is made from these when first asked for
 
     @cached_property
     def layout(self):
@@ -50,12 +50,12 @@ class DiscreteModel:
 
     def _forget(self):
         """Drop what was compiled: the factors are others now."""
-        for name in MEMO:
+        for name in self._memo:
             self.__dict__.pop(name, None)
 
     def __getstate__(self):
         state = super().__getstate__()
-        return {key: value for key, value in state.items() if key not in MEMO}
+        return {key: value for key, value in state.items() if key not in self._memo}
 
     def compile(self, order="auto", *, restarts=None, max_entries=None, random_state=0):
         """Compile the junction tree that answers all questions from now on; return the model.

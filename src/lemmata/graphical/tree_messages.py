@@ -11,6 +11,12 @@ from lemmata.graphical.tree_layout import INSIDE, SUMMED
 
 
 @kernel
+def room(tree):
+    """Make room for the tables and messages of one query; after the messages there is a number for each clique."""
+    return np.empty(tree.base.size), np.empty(tree.places[tree.parent.size] + tree.parent.size)
+
+
+@kernel
 def enter(table, size, step, likelihood):
     """Multiply a table by the likelihood of a variable's states, `step` entries from one to the next."""
     for start in range(0, table.size, size * step):
