@@ -18,8 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from lemmata.graphical import FactorGraph
-from lemmata.sampling.block_gibbs import block_gibbs
-from lemmata.sampling.factor_gibbs import gibbs_on_factors
+from lemmata.sampling import Draws, block_gibbs, certify_gibbs, gibbs
 
 CRITICAL = np.log(1 + np.sqrt(2)) / 2
 
@@ -42,7 +41,7 @@ def picture(draws, model, n):
 figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.9), layout="constrained")
 for ax, share in zip(axes, (0.75, 1.0, 1.3), strict=True):
     model = grid(100, share * CRITICAL)
-    draws = gibbs_on_factors(model, 1, n_chains=1, warmup=1000, random_state=2)
+    draws = gibbs(model, n_draws=1, n_chains=1, warmup=1000, random_state=2)
     ax.imshow(picture(draws, model, 100), cmap="cividis", interpolation="nearest")
     where = {0.75: "hot", 1.0: "critical", 1.3: "cold"}[share]
     ax.set(title=f"{where}: β = {share * CRITICAL:.2f}", xticks=[], yticks=[])
@@ -59,7 +58,7 @@ N = 24
 model = grid(N, CRITICAL)
 columns = [[(i, j) for i in range(N)] for j in range(N)]
 runs = {
-    "one at a time": gibbs_on_factors(model, 20_000, random_state=0),
+    "one at a time": gibbs(model, n_draws=20_000, random_state=0),
     "by columns": block_gibbs(model, 20_000, columns, random_state=0),
 }
 
@@ -85,8 +84,6 @@ plt.show()
 # %%
 # The same in numbers: with as many sweeps, the standard error of the energy is smaller by columns.
 
-from lemmata.sampling.draws import Draws
-
 for name, draws in runs.items():
     energy = Draws(-draws.log_density[:, :, None] / CRITICAL / N**2, names=["energy of a spin"])
     print(f"{name}: {energy.mean()[0]:.4f} ± {energy.mcse[0]:.4f}, from {energy.ess_bulk[0]:.0f} effective draws")
@@ -97,8 +94,6 @@ for name, draws in runs.items():
 # That a sweep leaves the distribution as it is can be proved, on a grid small enough to list its states: the certificate
 # multiplies the conditionals that the compiled sweep draws from. That a long chain on a large grid has arrived cannot; there,
 # the draws come with R-hat and effective sizes, and refuse a mean that these speak against.
-
-from lemmata.sampling.factor_gibbs import certify_gibbs
 
 small = grid(3, CRITICAL)
 certify_gibbs(small, blocks=[[(i, j) for i in range(3)] for j in range(3)])
