@@ -99,7 +99,7 @@ def eliminate(graph, order="min-fill", *, states=None, restarts=0, random_state=
     pairs = [(numbers[a], _number(numbers, b, a)) for a in names for b in graph[a] if b != a]
     scopes = np.array(pairs, dtype=np.int64).ravel()
     cards = np.array([2 if states is None else states[name] for name in names], dtype=np.int64)
-    rule = order if isinstance(order, str) else _given(order, numbers)
+    rule = order if isinstance(order, str) else numbered(order, numbers)
     near = neighbors_of_scopes(len(names), np.arange(0, len(scopes) + 1, 2), scopes)
     cliques = find_cliques(near, cards, rule, restarts=restarts, seed=random_state)
     spans = zip(cliques.starts[:-1], cliques.starts[1:], strict=True)
@@ -134,11 +134,11 @@ def _number(numbers, name, of):
     return numbers[name]
 
 
-def _given(order, numbers):
+def numbered(order, numbers):
     """Turn an order of names into one of numbers."""
     order = list(order)
     if len(order) != len(numbers) or set(order) != set(numbers):
-        raise ValueError("An order must have every variable exactly once.")
+        raise ValueError("An order of elimination must have every variable exactly once.")
     return np.array([numbers[name] for name in order], dtype=np.int64)
 
 

@@ -34,7 +34,7 @@ class Factor:
 
     def __init__(self, variables, values, *, log=False):
         self.variables = tuple(variables)
-        self.values = np.asarray(values, dtype=float)
+        self.values = np.array(values, dtype=float)  # a copy: what the caller does with the original changes nothing here
         self.log = bool(log)
         if len(set(self.variables)) < len(self.variables):
             raise ValueError(f"A factor has each of its variables once, and {list(self.variables)} repeats one.")

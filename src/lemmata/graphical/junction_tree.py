@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lemmata.graphical import tree_layout
-from lemmata.graphical.elimination import Cliques, find_cliques
+from lemmata.graphical.elimination import Cliques, find_cliques, numbered
 from lemmata.graphical.elimination_kernels import neighbors_of_scopes
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.tree_messages import all_beliefs, all_marginals, draw_states, log_total, most_probable, room
@@ -101,7 +101,7 @@ class JunctionTree:
         layout = model.layout
         self.model, self.layout, self.variables = model, layout, tuple(model.variables)
         if not isinstance(order, str):
-            order = numbered(order, self.variables)
+            order = numbered(order, {name: i for i, name in enumerate(self.variables)})
         near = neighbors_of_scopes(len(layout.cards), layout.scope_starts, layout.scopes)
         cliques = find_cliques(near, layout.cards, order, restarts=restarts, seed=random_state)
         self.width = int(np.diff(cliques.starts).max(initial=0)) - 1
@@ -217,10 +217,11 @@ class JunctionTree:
 
     def calibrate(self, evidence=None):
         """Give the marginals of cliques and separators as well."""
-        marginals, log_z, (tables, messages) = self._ask(all_beliefs, evidence)
-        p = self.program
+        marginals, log_z, buffers = self._ask(all_beliefs, evidence)
+        p, (tables, messages) = self.program, buffers
         beliefs = [self._factor(tables, p.offset, c, p.starts[c]) for c in range(len(p.parent))]
         separators = [self._factor(messages, p.places, c, p.starts[c] + p.n_residual[c]) for c in range(len(p.parent))]
+        self._spare.append(buffers)
         named = dict(zip(self.variables, [marginals[states] for states in self._states], strict=True))
         return Calibrated(beliefs, separators, named, log_z)
 
@@ -251,8 +252,12 @@ class JunctionTree:
         holders = [c for c, clique in enumerate(self.cliques) if wanted <= set(clique)]
         if not holders:
             return None
-        smallest = min(holders, key=lambda c: self.program.rows[c] * self.program.columns[c])
-        return self.calibrate(evidence).beliefs[smallest].marginal(variables).normalized()
+        p = self.program
+        smallest = min(holders, key=lambda c: p.rows[c] * p.columns[c])
+        _, _, buffers = self._ask(all_beliefs, evidence)
+        belief = self._factor(buffers[0], p.offset, smallest, p.starts[smallest])
+        self._spare.append(buffers)
+        return belief.marginal(variables).normalized()
 
     def most_probable(self, evidence=None):
         """Give the number of the state of each variable in the most probable assignment, and log of the product of factors."""
@@ -310,15 +315,6 @@ class ImpossibleEvidence(ValueError):
         ...
     lemmata.graphical.junction_tree.ImpossibleEvidence: The evidence has probability zero: 'rain' cannot be 1.
     """
-
-
-def numbered(order, variables):
-    """Turn an order of names into one of numbers."""
-    numbers = {name: i for i, name in enumerate(variables)}
-    order = list(order)
-    if len(order) != len(numbers) or set(order) != set(numbers):
-        raise ValueError("An order of elimination must have every variable exactly once.")
-    return np.array([numbers[name] for name in order], dtype=np.int64)
 
 
 def compile_cliques(layout: tuple, cliques: Cliques):
