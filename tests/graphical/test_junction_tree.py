@@ -338,3 +338,109 @@ def test_factor_marginals_are_laid_out_as_the_tables():
     for m, factor in enumerate(model.factors):
         part = flat[model.layout.table_starts[m] : model.layout.table_starts[m + 1]].reshape(factor.shape)
         np.testing.assert_allclose(part, brute_marginal(model, factor.variables, {model.variables[0]: 0}), atol=TOL)
+
+
+COIN = [[0.6, 0.4], [0.4, 0.6]]
+
+
+def test_a_hub_with_thousands_of_children_does_not_run_out_of_floats():
+    star = FactorGraph([Factor(("c", i), COIN) for i in range(3000)])
+    np.testing.assert_allclose(star.marginals()["c"], 0.5)
+    assert np.isclose(star.log_partition(), np.log(2), atol=1e-9)
+    seen = star.marginals(dict.fromkeys(range(2990), 0))["c"]  # odds 1.5^2990: far beyond floats, and back
+    assert seen[0] == 1
+    balanced = star.marginals({i: int(i >= 1500) for i in range(3000)})
+    np.testing.assert_allclose(balanced["c"], 0.5)
+    drawn = star.sample(2000, {i: int(i >= 1400) for i in range(2800)}, random_state=0)["c"]
+    assert abs(drawn.mean() - 0.5) < 0.05  # 4.5 standard errors
+    assert star.certify({i: int(i >= 150) for i in range(300)}).holds
+
+
+def test_values_that_lie_far_apart_are_not_lost():
+    far = FactorGraph([Factor("ab", [[0.0, -1000.0], [-1000.0, -1000.0]], log=True)])
+    assert np.isclose(far.log_partition({"a": 1}), -1000 + np.log(2))
+    np.testing.assert_allclose(far.marginals({"a": 1})["b"], 0.5)
+    np.testing.assert_allclose(far.joint("b", {"a": 1}), 0.5)
+    for size in (1e-200, 1e200, 1e-310):
+        twice = FactorGraph([("a", [size, 3 * size])] * 2 + [("ab", COIN)])
+        np.testing.assert_allclose(twice.marginals()["a"], [0.1, 0.9], rtol=1e-9)
+        np.testing.assert_allclose(twice.joint("a"), [0.1, 0.9], rtol=1e-9)
+        assert np.isclose(twice.log_partition(), np.log(10) + 2 * np.log(size), rtol=1e-9)
+        assert twice.certify(assignment=twice.map()).holds
+    loud = FactorGraph([("ab", COIN)]).marginals({"a": [1e308, 1e308], "b": [1e308, 1e308]})
+    np.testing.assert_allclose(loud["a"], 0.5)
+    small = FactorGraph([Factor((i, j), np.full((2, 2), 0.1)) for i in range(30) for j in range(i)])
+    np.testing.assert_allclose(small.joint([0], dict.fromkeys(range(1, 30), 1)), 0.5)
+
+
+def test_hubs_that_disagree_are_weighed_right():
+    sharp = [[0.99, 0.01], [0.01, 0.99]]
+    children = {"h1": 170, "h2": 100, "h3": 100}
+    factors = [Factor(pair, np.eye(2)) for pair in (("h1", "h2"), ("h2", "h3"))]
+    factors += [Factor((hub, (hub, i)), sharp) for hub, n in children.items() for i in range(n)]
+    told = {"h1": 0, "h2": 1, "h3": 1}
+    graph = FactorGraph(factors)
+    found = graph.marginals({(hub, i): told[hub] for hub, n in children.items() for i in range(n)})
+    odds = 170 - 200  # sharp children for state 0, in units of log 99
+    np.testing.assert_allclose(np.log(found["h1"][0]), odds * np.log(99), rtol=1e-9)
+
+
+def test_a_certificate_with_nan_is_refused(monkeypatch):
+    model = random_graph(2, n=8)
+    tree = model.junction_tree()
+    for spoil in (
+        lambda found: found.beliefs[1].values.fill(np.nan),
+        lambda found: next(s for s in found.separators if s.variables).values.fill(np.nan),
+        lambda found: found.marginals["v1"].fill(np.nan),
+    ):
+        found = tree.calibrate()
+        spoil(found)
+        monkeypatch.setattr(JunctionTree, "calibrate", lambda self, evidence, found=found: found)
+        assert not tree.certify().holds
+        monkeypatch.undo()
+    assert tree.certify().holds
+
+
+def test_numbers_are_states_only_where_no_label_is_a_number():
+    die = BayesNet({"d": []}, {"d": [0.5, 0.3, 0.2]}, {"d": [1, 2, 3]})
+    assert die.marginals({"d": 1})["d"][0] == 1
+    with pytest.raises(ValueError, match="no state 0"):
+        die.marginals({"d": 0})
+
+
+def test_what_is_asked_for_is_checked():
+    graph = FactorGraph([("ab", COIN)])
+    for ask, message in (
+        (lambda: graph.pairwise("a", "a"), "each once"),
+        (lambda: graph.joint([]), "at least one variable"),
+        (lambda: graph.joint("z"), "no variable 'z'"),
+        (lambda: graph.sample(-1), "n must be"),
+        (lambda: graph.certify(assignment={"a": 1}), "none for 'b'"),
+        (lambda: graph.log_value({"a": 1}), "none for 'b'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask()
+    assert FactorGraph([], {"a": "xy"}).map() == {"a": "x"}
+
+
+def test_a_table_too_large_for_one_query_is_refused():
+    net = FactorGraph([([0, i], np.ones((2, 2))) for i in range(1, 41)])
+    with pytest.raises(ValueError, match="entries over 41 variables"):
+        net.joint(list(range(1, 41)))
+
+
+def test_setting_a_part_of_a_model_changes_its_answers():
+    graph = FactorGraph([("a", [1.0, 3.0])])
+    assert graph.marginals()["a"][0] == 0.25
+    graph.factors = [Factor("a", [1.0, 1.0])]
+    assert graph.marginals()["a"][0] == 0.5
+    net = BayesNet({"a": []}, {"a": [0.5, 0.5]})
+    net.marginals()
+    net.tables = {"a": [0.1, 0.9]}
+    np.testing.assert_allclose(net.marginals()["a"], [0.1, 0.9])
+
+
+def test_rows_that_nearly_sum_to_one_are_divided_by_their_sum():
+    net = BayesNet({"a": [], "b": ["a"]}, {"a": [0.5, 0.5], "b": [[0.5, 0.5000009], [0.5, 0.5]]})
+    assert abs(net.log_partition()) < 1e-12
+    np.testing.assert_allclose(net.joint("a"), net.compile().joint("a"), atol=1e-12)

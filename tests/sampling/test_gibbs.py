@@ -118,3 +118,10 @@ def test_any_sampler_in_parallel_chains():
         chains(lambda rng: rng.normal(size=rng.integers(1, 100)), 3, random_state=0)
     with pytest.raises(ValueError, match="function of a generator"):
         chains(3)
+
+
+def test_a_number_in_the_place_of_the_start_is_explained():
+    from lemmata.graphical import FactorGraph
+
+    with pytest.raises(ValueError, match="write n_draws=500"):
+        gibbs(FactorGraph([("a", [1.0, 2.0])]), 500)

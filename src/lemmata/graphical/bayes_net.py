@@ -20,7 +20,8 @@ from lemmata.graphical.factor_graph import check_labels
 from lemmata.graphical.fitted_model import FittedModel
 from lemmata.graphical.model import labels, some
 
-ROW_SUM = 1e-6  # by which the chances of a row may miss one: rounding to six digits, which files do
+ROW_SUM = 1e-6  # by which the chances of a row may miss one: rounding to six digits; they are then divided by their sum
+ROUNDING = 1e-12  # tables whose rows are as near to one as this are left alone
 
 
 class BayesNet(FittedModel):
@@ -110,6 +111,9 @@ class BayesNet(FittedModel):
     def parents_(self):
         """The parents of each variable."""
         if isinstance(self.parents, dict):
+            for child, above in self.parents.items():
+                if isinstance(above, str) and above:
+                    raise ValueError(f"The parents of {child!r} must be a list of names, got the text {above!r}.")
             arrows = {child: tuple(above) for child, above in self.parents.items()}
         else:
             arrows = {}
@@ -149,6 +153,9 @@ class BayesNet(FittedModel):
         missing = [name for name in self.parents_ if name not in tables]
         if missing:
             raise ValueError(f"There is no table for {some(missing)}.")
+        unknown = [name for name in (*tables, *given) if name not in self.parents_]
+        if unknown:
+            raise ValueError(f"There are tables or state_names for {some(unknown)}, which is no variable of the net.")
         states = {}
         for name in self.parents_:
             size = np.shape(tables[name])[-1:]
@@ -156,6 +163,8 @@ class BayesNet(FittedModel):
                 raise ValueError(f"The table of {name!r} must have an axis for its own states.")
             states[name] = tuple(given.get(name, range(size[0])))
             check_labels(name, states[name])
+            if len(states[name]) != size[0]:
+                raise ValueError(f"The table of {name!r} has {size[0]} states and there are {len(states[name])} labels.")
         return states
 
     @cached_property
@@ -164,17 +173,18 @@ class BayesNet(FittedModel):
         states = self.states
         factors = []
         for name, above in self.parents_.items():
-            factor = Factor((*above, name), self._tables[name])
-            shape = tuple(len(states[v]) for v in factor.variables)
-            if factor.shape != shape:
+            table = np.array(self._tables[name], dtype=float)
+            shape = tuple(len(states[v]) for v in (*above, name))
+            if table.shape != shape:
                 raise ValueError(
                     f"The table of {name!r} must have the shape {shape}, an axis for each of its parents {list(above)} and one "
-                    f"for itself, by their states; it has {factor.shape}."
+                    f"for itself, by their states; it has {table.shape}."
                 )
-            miss = float(np.abs(factor.values.sum(axis=-1) - 1).max())
+            total = table.sum(axis=-1, keepdims=True)
+            miss = float(np.abs(total - 1).max())
             if miss > ROW_SUM:
                 raise ValueError(f"The chances of {name!r} must sum to one along the last axis; they miss it by {miss:.2g}.")
-            factors.append(factor)
+            factors.append(Factor((*above, name), table / total if miss > ROUNDING else table))
         return factors
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -189,10 +199,8 @@ class BayesNet(FittedModel):
         """
         from lemmata.graphical.learning import learn
 
-        self._forget()
         for name, value in learn(self, X, sample_weight).items():
             setattr(self, name, value)
-        self._forget()
         return self
 
     def log_likelihood(self, X, sample_weight=None):

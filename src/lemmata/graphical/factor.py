@@ -19,7 +19,7 @@ class Factor:
     Parameters
     ----------
     variables : Names of the axes: anything that can be the key of a dictionary.
-    values : Table with an axis for each variable (a flat one, in C order, needs `shape`).
+    values : Table with an axis for each variable.
     log : Whether the values are logarithms.
 
     Examples
@@ -45,8 +45,8 @@ class Factor:
             )
         if 0 in self.values.shape:
             raise ValueError(f"Every variable of {list(self.variables)} needs at least one state.")
-        bad = np.isnan(self.values).any() or (np.isposinf(self.values).any() if log else not (self.values >= 0).all())
-        if bad or (not log and np.isinf(self.values).any()):
+        least, most = self.values.min(), self.values.max()  # NaN if there is one
+        if not (most < np.inf and (log or least >= 0)) or np.isnan(least):
             what = "logarithms below infinity" if log else "finite and not negative"
             raise ValueError(f"The values of the factor over {list(self.variables)} must be {what}.")
 
@@ -103,6 +103,8 @@ class Factor:
 
     def _over(self, keep):
         keep = tuple(keep)
+        if len(set(keep)) < len(keep):
+            raise ValueError(f"Name each variable once, got {list(keep)}.")
         unknown = [name for name in keep if name not in self.variables]
         if unknown:
             raise ValueError(f"The factor over {list(self.variables)} has no variable {unknown[0]!r}.")
@@ -132,6 +134,12 @@ class Factor:
     def total(self):
         """Give the logarithm of the sum of all values."""
         return float(logsumexp(self.values)) if self.log else float(_log(self.values.sum()))
+
+    def strain(self):
+        """Give the logarithm of how far apart the positive values lie."""
+        logs = self.as_log().values
+        alive = logs[logs > -np.inf]
+        return float(np.ptp(alive)) if alive.size else 0.0
 
     def normalized(self):
         """Divide by the sum."""

@@ -24,11 +24,6 @@ class FittedModel(DiscreteModel, Estimator):
             return f"<{type(self).__name__} of {len(self.variables)} variables ({some(self.variables, 4)})>"
         return super().__repr__()
 
-    def set_params(self, **params):
-        """Set parameters; what was compiled from the old ones is forgotten."""
-        self._forget()
-        return super().set_params(**params)
-
     def predict(self, X):
         """Fill in what was not seen: {variable: labels}, gaps filled with the most probable state given the rest of the row.
 

@@ -18,7 +18,8 @@ from lemmata.graphical import tree_layout
 from lemmata.graphical.elimination import Cliques, find_cliques, numbered
 from lemmata.graphical.elimination_kernels import neighbors_of_scopes
 from lemmata.graphical.factor import Factor
-from lemmata.graphical.tree_messages import all_beliefs, all_marginals, draw_states, log_total, most_probable, room
+from lemmata.graphical.tree_logs import log_beliefs, log_columns, most_probable
+from lemmata.graphical.tree_messages import STRAIN, all_beliefs, all_marginals, draw_states, log_total, room
 
 MOST_ENTRIES = 1 << 28  # 2 GiB of tables, and as much to work on
 
@@ -46,6 +47,7 @@ class Program(NamedTuple):
     home: np.ndarray  # clique in which each variable is residual
     stride: np.ndarray  # entries there from one of its states to the next
     base: np.ndarray  # products of the factors
+    strain: np.ndarray  # logarithm of how far apart the values of each table lie
 
 
 class Calibrated(NamedTuple):
@@ -75,7 +77,7 @@ class JunctionTree:
     order : Rule of elimination ("auto", "min-fill", "weighted-min-fill", "min-degree", "min-size"), or all variables in order.
     restarts : Tries with noise in the rule, of which the smallest tables are kept; None: as many as the tables are worth.
         Of use where many queries follow.
-    max_entries : Refuse to build larger tables; each entry takes 16 bytes.
+    max_entries : Refuse to build larger tables. An entry takes 16 to 24 bytes, and 8 more for each query at the same time.
     random_state : Seed of the noise.
 
     Attributes
@@ -115,8 +117,8 @@ class JunctionTree:
         self._log_constant = self._constants = constants(model)
         self._states = [slice(a, b) for a, b in zip(self.program.state_starts, self.program.state_starts[1:], strict=False)]
         self._spare, self._logs = [], None
-        if any(factor.log for factor in model.factors):  # plain values might be too small for floats
-            self.program, scale = self.refilled_by_logs(self._log_factors())
+        if any(factor.log for factor in model.factors) or far_apart(layout, self.where):
+            self.program, _, scale = self.refilled_by_logs(self._log_factors())
             self._log_constant += scale
 
     def __repr__(self):
@@ -163,14 +165,17 @@ class JunctionTree:
 
     def refilled(self, tables):
         """Give the program for other values of the factors, laid out as the model's tables."""
-        return self.program._replace(base=self._products(tables, logs=False))
+        base = self._products(tables, logs=False)
+        return self.program._replace(base=base, strain=tree_layout.strains(self.program.offset, base))
 
     def refilled_by_logs(self, logs):
-        """Give the program for other logarithms of the factors, and by how much log Z is larger than it will say."""
+        """Give the program for other logarithms of the factors, its own logarithms, and by how much log Z is larger by both."""
         p, sums = self.program, self._products(logs, logs=True)
         peaks = np.maximum.reduceat(sums, p.offset[:-1])
         peaks = np.where(np.isfinite(peaks), peaks, 0.0)
-        return p._replace(base=np.exp(sums - np.repeat(peaks, np.diff(p.offset)))), float(peaks.sum())
+        sums -= np.repeat(peaks, np.diff(p.offset))
+        least = np.minimum.reduceat(np.where(np.isneginf(sums), 0.0, sums), p.offset[:-1])
+        return p._replace(base=np.exp(sums), strain=-least), sums, float(peaks.sum())
 
     def _products(self, values, *, logs):
         """Multiply the factors of each clique, or add their logarithms."""
@@ -185,7 +190,7 @@ class JunctionTree:
         return self._logs
 
     def _log_factors(self):
-        return np.concatenate([factor.as_log().values.ravel() for factor in self.model.factors])
+        return np.concatenate([np.empty(0), *(factor.as_log().values.ravel() for factor in self.model.factors)])
 
     def _encode(self, evidence):
         from lemmata.graphical.model import encode_evidence
@@ -199,11 +204,18 @@ class JunctionTree:
         except IndexError:
             return room(self.program)
 
-    def _ask(self, kernel, evidence):
+    def _run(self, plain, careful, evidence, *more):
+        """Run a kernel, or the one in logarithms where the first says that floats will not do; give log Z and the buffers."""
+        codes, buffers = self._encode(evidence), self._buffers()
+        log_z = plain(self.program, *codes, *buffers, *more) + self._log_constant
+        if log_z != log_z:
+            log_z = careful(self.program, self._log_tables(), *codes, *buffers, *more) + self._constants
+        return float(log_z), buffers
+
+    def _ask(self, plain, evidence):
         """Run a query; give the marginals of all variables in one array, log Z, and the buffers to be given back."""
-        codes = self._encode(evidence)
-        buffers, marginals = self._buffers(), np.empty(self.program.state_starts[-1])
-        log_z = kernel(self.program, *codes, *buffers, marginals) + self._log_constant
+        marginals = np.empty(self.program.state_starts[-1])
+        log_z, buffers = self._run(plain, log_beliefs, evidence, marginals)
         if log_z == -np.inf:
             self._spare.append(buffers)
             raise ImpossibleEvidence(self._contradiction(evidence))
@@ -233,10 +245,9 @@ class JunctionTree:
 
     def log_partition(self, evidence=None):
         """Give the logarithm of the sum of the product of all factors over all states that agree with the evidence."""
-        codes, buffers = self._encode(evidence), self._buffers()
-        log_z = log_total(self.program, *codes, *buffers)
+        log_z, buffers = self._run(log_total, log_columns, evidence)
         self._spare.append(buffers)
-        return float(log_z + self._log_constant)
+        return log_z
 
     def factor_marginals(self, evidence=None):
         """Give the marginal over the scope of every factor, laid out as the model's tables."""
@@ -271,8 +282,8 @@ class JunctionTree:
 
     def sample(self, n, rng, evidence=None):
         """Draw n rows of numbers of states, given evidence."""
-        codes, buffers = self._encode(evidence), self._buffers()
-        if log_total(self.program, *codes, *buffers) + self._log_constant == -np.inf:
+        log_z, buffers = self._run(log_total, log_columns, evidence)
+        if log_z == -np.inf:
             raise ImpossibleEvidence(self._contradiction(evidence))
         states = np.empty((n, len(self.variables)), dtype=np.int64)
         draw_states(self.program, buffers[0], rng.random((n, len(self.program.parent))), states)
@@ -281,15 +292,21 @@ class JunctionTree:
 
     def _contradiction(self, evidence):
         """Say which piece of evidence cannot be, given those before it."""
-        before = {}
-        for name, value in (evidence or {}).items():
-            tried = {**before, name: value}
-            if self.log_partition(tried) == -np.inf:
-                given = ", ".join(f"{k!r}: {v!r}" for k, v in before.items())
-                given = f" given {given}" if given else ""
-                return f"The evidence has probability zero: {name!r} cannot be {value!r}{given}."
-            before = tried
-        return "The factors leave no state of the variables with a positive product: the model has no distribution."
+        from lemmata.graphical.model import some
+
+        known = list((evidence or {}).items())
+        possible, impossible = 0, len(known)  # how many of the first pieces can be, and cannot
+        if not known or self.log_partition() == -np.inf:
+            return "The factors leave no state of the variables with a positive product: the model has no distribution."
+        while impossible - possible > 1:
+            middle = (possible + impossible) // 2
+            if self.log_partition(dict(known[:middle])) == -np.inf:
+                impossible = middle
+            else:
+                possible = middle
+        name, value = known[possible]
+        given = f" given {some(dict(known[:possible]).items(), pairs=True)}" if possible else ""
+        return f"The evidence has probability zero: {name!r} cannot be {value!r}{given}."
 
     def certify(self, evidence=None, assignment=None):
         """Prove, from the model's factors and with plain tables, that the answers given this evidence are exact.
@@ -333,14 +350,27 @@ def compile_cliques(layout: tuple, cliques: Cliques):
     has_child[parent[parent >= 0]] = True
     base = np.empty(offset[-1])
     _fill(layout, layout.tables, False, where, starts, members, offset, base)
+    strain = tree_layout.strains(offset, base)
     shape = (cards, state_starts, starts, members, n_residual, parent, has_child, rows, columns, offset, places)
-    return Program(*shape, *maps, home, stride, base), where
+    return Program(*shape, *maps, home, stride, base, strain), where
 
 
 def _fill(layout, values, logs, where, starts, members, offset, out):
     tree_layout.fill_tables(
         layout.cards, layout.scope_starts, layout.scopes, layout.table_starts, values, logs, where, starts, members, offset, out
     )
+
+
+def far_apart(layout, where):
+    """Tell whether the product of some clique's factors might run out of the range of floats."""
+    if not layout.tables.size:
+        return False
+    begins = layout.table_starts[:-1]
+    peak = np.maximum.reduceat(layout.tables, begins)
+    least = np.minimum.reduceat(np.where(layout.tables > 0, layout.tables, np.inf), begins)
+    alive = (where >= 0) & (peak > 0)
+    reach = np.abs(np.log(peak[alive])) + np.abs(np.log(least[alive]))
+    return bool(alive.any()) and float(np.bincount(where[alive], reach).max()) > STRAIN
 
 
 def constants(model):

@@ -9,6 +9,7 @@ import numpy as np
 from lemmata.core.kernel import kernel
 from lemmata.graphical.gibbs_kernels import run_sites
 from lemmata.graphical.tree_layout import add_factor_marginals
+from lemmata.graphical.tree_logs import log_beliefs, logs_of
 from lemmata.graphical.tree_messages import all_beliefs, all_marginals, hard_evidence, room
 
 CELLS = 1 << 27  # numbers of states of different rows that are kept in memory: 512 MiB
@@ -88,7 +89,7 @@ def expect_rows(X, weight, tree, graph, where, logs, share, standing):
     tables, messages = room(tree)
     evidence, starts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     likelihood, marginals = np.empty(tree.state_starts[n]), np.empty(tree.state_starts[n])
-    codes = np.empty(n, dtype=np.int64)
+    codes, careful = np.empty(n, dtype=np.int64), np.empty(0)
     counts, value = np.zeros(graph[3][-1]), 0.0
     for i in range(len(X)):
         w = 1.0 if weight is None else np.float64(weight[i])
@@ -110,6 +111,9 @@ def expect_rows(X, weight, tree, graph, where, logs, share, standing):
             codes[v] = np.int64(X[i, v])
         seen = hard_evidence(tree, codes, evidence, starts, likelihood)
         log_z = all_beliefs(tree, evidence[:seen], starts, likelihood, tables, messages, marginals)
+        if np.isnan(log_z):  # plain floats will not do
+            careful = logs_of(tree.base) if careful.size == 0 else careful
+            log_z = log_beliefs(tree, careful, evidence[:seen], starts, likelihood, tables, messages, marginals)
         value += w * log_z
         if log_z > -np.inf:
             add_factor_marginals(
@@ -128,8 +132,10 @@ def look_at_rows(X, tree, graph, logs, first, last, left_out):
     tables, messages = room(tree)
     evidence, starts = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
     likelihood, marginals = np.empty(tree.state_starts[n]), np.empty(tree.state_starts[n])
-    codes, before = np.empty(n, dtype=np.int64), np.empty(tree.state_starts[n])
-    all_marginals(tree, evidence[:0], starts, likelihood, tables, messages, before)
+    codes, before, careful = np.empty(n, dtype=np.int64), np.empty(tree.state_starts[n]), np.empty(0)
+    if np.isnan(all_marginals(tree, evidence[:0], starts, likelihood, tables, messages, before)):
+        careful = logs_of(tree.base)
+        log_beliefs(tree, careful, evidence[:0], starts, likelihood, tables, messages, before)
     values, out = np.empty(len(X)), np.empty((len(X), last - first))
     for i in range(len(X)):
         for v in range(n):
@@ -139,6 +145,9 @@ def look_at_rows(X, tree, graph, logs, first, last, left_out):
             continue
         seen = hard_evidence(tree, codes, evidence, starts, likelihood)
         values[i] = all_marginals(tree, evidence[:seen], starts, likelihood, tables, messages, marginals)
+        if np.isnan(values[i]):
+            careful = logs_of(tree.base) if careful.size == 0 else careful
+            values[i] = log_beliefs(tree, careful, evidence[:seen], starts, likelihood, tables, messages, marginals)
         for k in range(last - first):
             out[i, k] = marginals[first + k] if values[i] > -np.inf else before[first + k]
     return values, out

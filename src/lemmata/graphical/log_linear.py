@@ -192,7 +192,6 @@ class LogLinearModel(FittedModel):
         """
         if method not in ("exact", "gibbs"):
             raise ValueError(f"method must be 'exact' or 'gibbs', got {method!r}.")
-        self._forget()
         table = read_table(X, self.variables, sample_weight, states=self._known_states(), fixed=False)
         terms = Terms(read_features(self.features), self.variables, table.states)
         counts, total = complete_counts(table.blocks, terms)
@@ -209,7 +208,6 @@ class LogLinearModel(FittedModel):
             errors, value = terms.shaped(errors), None
         self.states_, self.weights_, self.errors_, self.log_likelihood_ = table.states, terms.shaped(w), errors, value
         self.method_, self.n_iter_, self.converged_, self.trace_ = method, run.n_iter, run.converged, run.trace
-        self._forget()
         return self
 
     def _counted(self, X, sample_weight):
@@ -255,14 +253,25 @@ class LogLinearModel(FittedModel):
         """Number of weights; those of indicators are more than the dimensions they span."""
         return self._terms.n_weights
 
-    def certify(self, X, y=None, sample_weight=None):
-        """Prove that no weights have a higher penalized likelihood; of a fit by Gibbs sampling, give evidence."""
+    def certify(self, X=None, y=None, sample_weight=None, *, evidence=None, assignment=None):
+        """Prove that no weights have a higher penalized likelihood; of a fit by Gibbs sampling, give evidence.
+
+        Parameters
+        ----------
+        X, sample_weight : The rows that the model was fitted to, if it was.
+        evidence, assignment : As for `FactorGraph.certify`; without X, what is proved is that answers are exact.
+        """
         from lemmata.graphical.log_linear_certificate import exact_checks, sampled_checks
 
-        counts, total = self._counted(X, sample_weight)
-        checks = sampled_checks if getattr(self, "method_", "exact") == "gibbs" else exact_checks
-        value = getattr(self, "log_likelihood_", None)
-        return Certificate(*checks(self._terms, self._vector, counts, total, self.l2, value), subject="LogLinearModel")
+        checks = []
+        if X is None or evidence is not None or assignment is not None:
+            checks += self.junction_tree().certify(evidence, assignment)
+        if X is not None:
+            counts, total = self._counted(X, sample_weight)
+            of_fit = sampled_checks if getattr(self, "method_", "exact") == "gibbs" else exact_checks
+            value = getattr(self, "log_likelihood_", None)
+            checks += of_fit(self._terms, self._vector, counts, total, self.l2, value)
+        return Certificate(*checks, subject="LogLinearModel")
 
 
 def complete_counts(blocks, terms):

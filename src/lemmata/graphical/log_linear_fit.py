@@ -23,6 +23,7 @@ from lemmata.graphical.junction_tree import JunctionTree
 from lemmata.graphical.learning_kernels import advance_chains
 from lemmata.graphical.model import NOTHING
 from lemmata.graphical.tree_layout import add_factor_marginals
+from lemmata.graphical.tree_logs import log_beliefs
 from lemmata.graphical.tree_messages import all_beliefs, room
 from lemmata.optimize.lbfgs import lbfgs_start, lbfgs_step
 from lemmata.optimize.minimum import drive
@@ -110,8 +111,10 @@ class TreeMoments:
     def __call__(self, logs):
         """Return (log Z, marginals) for the logarithms of all factors' entries."""
         tree = self.tree
-        filled, scale = tree.refilled_by_logs(logs)
+        filled, own, scale = tree.refilled_by_logs(logs)
         log_z = all_beliefs(filled, *NOTHING, *self.room)
+        if np.isnan(log_z):  # plain floats will not do
+            log_z = log_beliefs(filled, own, *NOTHING, *self.room)
         out = np.zeros(len(logs))
         add_factor_marginals(*tree.scopes, tree.where, *tree.shape, self.room[0], 1.0, out)
         return float(log_z + scale), out

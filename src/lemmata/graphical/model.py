@@ -1,6 +1,6 @@
 """What all discrete models can be asked: marginals, maxima, draws, given evidence.
 
-Evidence is {variable: what is known}: the label of a state; or its number, where no label equals it; or, as soft evidence, a
+Evidence is {variable: what is known}: the label of a state; or its number, where no label is a number; or, as soft evidence, a
 list with the likelihood of each state, such as [0.9, 0.2] for a sensor that reports so. Answers come in the order of the
 states. The first question compiles a junction tree, the others use it.
 """
@@ -10,6 +10,7 @@ from math import inf
 
 import numpy as np
 
+from lemmata.core.config import whole
 from lemmata.core.random import generator
 from lemmata.graphical.factor import lay_out
 from lemmata.graphical.junction_tree import JunctionTree
@@ -38,20 +39,22 @@ class DiscreteModel:
 
     @cached_property
     def _codes(self):
-        """For each variable its number and the numbers of its states."""
-        return {
-            name: (i, {label: k for k, label in enumerate(self.states[name])}, len(self.states[name]))
-            for i, name in enumerate(self.variables)
-        }
+        """For each variable its number, the numbers of its labels, how many, and how many may be meant by number."""
+        codes = {}
+        for i, name in enumerate(self.variables):
+            states = self.states[name]
+            plain = not any(isinstance(label, (int, float, np.number)) for label in states)
+            codes[name] = i, {label: k for k, label in enumerate(states)}, len(states), len(states) if plain else 0
+        return codes
 
     @cached_property
     def _trees(self):
         return {}
 
-    def _forget(self):
-        """Drop what was compiled: the factors are others now."""
-        for name in self._memo:
-            self.__dict__.pop(name, None)
+    def __setattr__(self, name, value):
+        for made in self._memo:  # what was compiled may be of something else now
+            self.__dict__.pop(made, None)
+        super().__setattr__(name, value)
 
     def __getstate__(self):
         state = super().__getstate__()
@@ -165,27 +168,35 @@ class DiscreteModel:
         >>> float(drawn["a"].mean().round(2)), int(drawn["c"].max())
         (0.37, 0)
         """
-        states = self.junction_tree().sample(n, generator(random_state), evidence)
+        states = self.junction_tree().sample(whole("n", n), generator(random_state), evidence)
         return {name: labels(self.states[name])[states[:, i]] for i, name in enumerate(self.variables)}
 
     def log_value(self, assignment):
         """Give the logarithm of the product of all factors at a state of all variables: {variable: label}."""
-        codes = {name: self._code(name, assignment[name]) for name in self._known(self.variables, assignment)}
+        codes = {name: self._code(name, assignment[name]) for name in self._whole(assignment)}
         return float(sum(factor.as_log().given(codes).values for factor in self.factors))
 
-    def _known(self, variables, among=None):
-        """Check names of variables; give them as a tuple."""
+    def _known(self, variables):
+        """Check names of variables, one or several, all different; give them as a tuple."""
         variables = (variables,) if isinstance(variables, str) else tuple(variables)
-        there = self._codes if among is None else among
         for name in variables:
-            if name not in there:
-                raise ValueError(f"There is no variable {name!r} here; there are {some(there)}.")
+            if name not in self._codes:
+                raise ValueError(f"There is no variable {name!r} here; there are {some(self._codes)}.")
+        if not variables or len(set(variables)) < len(variables):
+            raise ValueError(f"Name at least one variable, and each once, got {list(variables)}.")
         return variables
+
+    def _whole(self, assignment):
+        """Check that an assignment has a state for every variable; give the variables."""
+        missing = [name for name in self.variables if name not in assignment]
+        if missing:
+            raise ValueError(f"An assignment needs a state for every variable; there is none for {some(missing)}.")
+        return self.variables
 
     def _code(self, name, value):
         """Give the number of a state."""
-        _, labels, size = self._codes[name]
-        return code_of(name, value, labels, size)
+        _, labels, _, most = self._codes[name]
+        return code_of(name, value, labels, most)
 
 
 def labels(states):
@@ -201,19 +212,19 @@ def labels(states):
     return array
 
 
-def some(names, most=6):
-    """List a few names, for messages."""
-    names = [repr(name) for name in names]
+def some(names, most=6, *, pairs=False):
+    """List a few names, or a few pairs of a name and what is known, for messages."""
+    names = [f"{name[0]!r}: {name[1]!r}" if pairs else repr(name) for name in names]
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def code_of(name, value, labels, size):
-    """Give the number of the state that a value means: that of its label or, where no label equals it, the value itself."""
+def code_of(name, value, labels, most):
+    """Give the number of the state that a value means: that of its label or, if it is below `most`, the value itself."""
     try:
         code = labels.get(value)
     except TypeError:  # a list cannot be a label
         code = None
-    if code is None and isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < size:
+    if code is None and isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < most:
         code = int(value)
     if code is None:
         raise ValueError(f"The variable {name!r} has no state {value!r}; its states are {some(labels)}.")
@@ -237,11 +248,11 @@ def encode_evidence(model, evidence):
     for name, value in evidence.items():
         if name not in codes:
             raise ValueError(f"There is no variable {name!r} to have evidence of; there are {some(codes)}.")
-        number, labels, size = codes[name]
+        number, labels, size, most = codes[name]
         if isinstance(value, (list, np.ndarray)) and np.ndim(value) == 1:
             likelihood += soft(name, value, size)
         else:
-            code = code_of(name, value, labels, size)
+            code = code_of(name, value, labels, most)
             likelihood += [0.0] * size
             likelihood[starts[-1] + code] = 1.0
         numbers.append(number)

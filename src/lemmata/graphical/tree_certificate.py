@@ -41,9 +41,9 @@ def certificate(tree, evidence=None, assignment=None):
         Check("separators", _separator_miss(found, parents), AGREE, "proof", "neighboring cliques agree on what they share"),
         Check(
             "partition",
-            max(
-                max(abs(belief.values.sum() - 1.0) for belief in found.beliefs),
-                abs(found.log_partition - log_z) / max(1.0, abs(log_z)),
+            _largest(
+                *(belief.values.sum() - 1.0 for belief in found.beliefs),
+                (found.log_partition - log_z) / max(1.0, abs(log_z)),
             ),
             AGREE,
             "proof",
@@ -62,7 +62,7 @@ def map_check(model, own, separators, parents, evidence, assignment):
     total = 0.0
     for table, bound, p in zip(tables, bounds, parents, strict=True):
         total += float((table.values - _finite(bound._aligned(table.variables)) if p >= 0 else table.values).max())
-    codes = {name: model._code(name, assignment[name]) for name in model.variables}
+    codes = {name: model._code(name, assignment[name]) for name in model._whole(assignment)}
     value = float(sum(factor.given(codes).values for factor in _with_evidence(model, evidence)))
     miss = (total - value) / max(1.0, abs(value)) if np.isfinite(value) else np.inf
     return Check("map", float(miss), AGREE, "proof", "no assignment is more probable: a bound of all is reached")
@@ -132,31 +132,27 @@ def _finite(logs):
     return np.where(np.isneginf(logs), 0.0, logs)
 
 
+def _largest(*misses):
+    """Give the largest absolute value in arrays and numbers; NaN if there is one, which no limit admits."""
+    return float(np.max([np.abs(miss).max() for miss in misses], initial=0.0))
+
+
 def _product_miss(found, tables, sums, parents):
     """Say by how much b_c misses s_c ψ_c Π λ_children / λ_c."""
-    worst = 0.0
+    misses = []
     for table, message, belief, shared, p in zip(tables, sums, found.beliefs, found.separators, parents, strict=True):
         given = np.exp(table._aligned(belief.variables) - _finite(message._aligned(belief.variables)))
-        expected = given * shared._aligned(belief.variables) if p >= 0 else given
-        worst = max(worst, float(np.abs(belief.values - expected).max()))
-    return worst
+        misses.append(belief.values - (given * shared._aligned(belief.variables) if p >= 0 else given))
+    return _largest(*misses)
 
 
 def _separator_miss(found, parents):
     """Say by how much neighbors differ on what they share."""
-    worst = 0.0
-    for c, p in enumerate(parents):
-        if p >= 0:
-            shared = found.separators[c]
-            for side in (c, p):
-                worst = max(worst, float(np.abs(found.beliefs[side].marginal(shared.variables).values - shared.values).max()))
-    return worst
+    pairs = [(found.beliefs[side], found.separators[c]) for c, p in enumerate(parents) if p >= 0 for side in (c, p)]
+    return _largest(*(belief.marginal(shared.variables).values - shared.values for belief, shared in pairs))
 
 
 def _marginal_miss(found):
     """Say by how much the marginals of variables differ from those of the cliques they are in."""
-    worst = 0.0
-    for belief in found.beliefs:
-        for name in belief.variables:
-            worst = max(worst, float(np.abs(belief.marginal([name]).values - found.marginals[name]).max()))
-    return worst
+    pairs = [(belief, name) for belief in found.beliefs for name in belief.variables]
+    return _largest(*(belief.marginal([name]).values - found.marginals[name] for belief, name in pairs))

@@ -255,3 +255,26 @@ def add_factor_marginals(cards, scope_starts, scopes, table_starts, where, start
             place = advance(outer, cards, stride, digits, place)
         for k in range(scope_starts[m], scope_starts[m + 1]):
             stride[scopes[k]] = 0
+
+
+@kernel
+def extent(values):
+    """Return the largest and the smallest positive value; 0 and infinity if there is none."""
+    peak, least = 0.0, np.inf
+    for j in range(values.size):
+        if values[j] > peak:
+            peak = values[j]
+        if 0.0 < values[j] < least:
+            least = values[j]
+    return peak, least
+
+
+@kernel
+def strains(offset, base):
+    """Return, for each clique, the logarithm of how far its positive values are from 1, above and below."""
+    out = np.zeros(offset.size - 1)
+    for c in range(out.size):
+        peak, least = extent(base[offset[c] : offset[c + 1]])
+        if peak > 0.0:
+            out[c] = max(np.log(peak), 0.0) + max(-np.log(least), 0.0)
+    return out

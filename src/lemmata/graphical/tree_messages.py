@@ -1,13 +1,16 @@
-"""Messages on a forest of cliques: sums towards the roots and back, maxima, and draws.
+"""Messages on a forest of cliques: sums towards the roots and back, and draws.
 
-Messages follow Hugin's scheme: towards the roots, each divided by its sum, whose logarithms add up to that of the partition
-function; and back, each divided by what was sent before (0/0 is 0). `tree` is the `Program` of a junction tree.
+Messages follow Hugin's scheme: towards the roots, each divided by its largest value, whose logarithms add up to that of the
+partition function; and back, each divided by what was sent before (0/0 is 0). `tree` is the `Program` of a junction tree.
+All this is in plain floats. Where their range might not do, a kernel says so by NaN; `tree_logs` has the same in logarithms.
 """
 
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.graphical.tree_layout import INSIDE, SUMMED
+from lemmata.graphical.tree_layout import INSIDE, SUMMED, extent
+
+STRAIN = 300.0  # e³⁰⁰ twice, for a message and what it is divided by, is within the range of floats
 
 
 @kernel
@@ -17,11 +20,11 @@ def room(tree):
 
 
 @kernel
-def enter(table, size, step, likelihood):
-    """Multiply a table by the likelihood of a variable's states, `step` entries from one to the next."""
+def enter(table, size, step, likelihood, peak):
+    """Multiply a table by the likelihood of a variable's states over its peak, `step` entries from one state to the next."""
     for start in range(0, table.size, size * step):
         for k in range(size):
-            w = likelihood[k]
+            w = likelihood[k] / peak
             if w == 0.0:
                 for e in range(start + k * step, start + (k + 1) * step):
                     table[e] = 0.0
@@ -74,30 +77,32 @@ def marginalize(table, message, kind, run, outer, inner):
 
 @kernel
 def sum_rows(table, message, rows, columns):
-    """Sum a clique's table over its residual states; return the total."""
+    """Sum a clique's table over its residual states."""
     if columns == 1:
         total = 0.0
         for i in range(rows):
             total += table[i]
         message[0] = total
-        return total
+        return
     message[:] = 0.0
     for i in range(rows):
         for j in range(columns):
             message[j] += table[i * columns + j]
-    total = 0.0
-    for j in range(columns):
-        total += message[j]
-    return total
 
 
 @kernel
 def begin(tree, evidence, starts, likelihood, tables, lean):
-    """Copy the products of factors and enter evidence; return which cliques have a copy.
+    """Copy the products of factors and enter evidence.
 
     Lean, a clique that nothing will be multiplied into, a leaf without evidence, is not copied: its own table is read.
+
+    Returns
+    -------
+    copied : Which cliques have a copy.
+    strain : For each clique, the logarithm of how far apart its values may lie.
+    shift : Logarithm of what the likelihoods were divided by.
     """
-    copied = tree.has_child.copy()
+    copied, strain, shift = tree.has_child.copy(), tree.strain.copy(), 0.0
     for i in range(evidence.size):
         copied[tree.home[evidence[i]]] = True
     for c in range(copied.size):
@@ -108,31 +113,39 @@ def begin(tree, evidence, starts, likelihood, tables, lean):
         v = evidence[i]
         c = tree.home[v]
         part = likelihood[starts[i] : starts[i + 1]]
-        enter(tables[tree.offset[c] : tree.offset[c + 1]], tree.cards[v], tree.stride[v], part)
-    return copied
+        peak, least = extent(part)
+        strain[c] += np.log(peak / least)
+        shift += np.log(peak)
+        enter(tables[tree.offset[c] : tree.offset[c + 1]], tree.cards[v], tree.stride[v], part, peak)
+    return copied, strain, shift
 
 
 @kernel
-def collect(tree, copied, tables, messages):
-    """Send messages to the roots; return log Z, -inf if the evidence is impossible.
+def collect(tree, copied, strain, tables, messages):
+    """Send messages to the roots; return log Z, -inf if the evidence is impossible, NaN if plain floats are not to be trusted.
 
-    The tables become the products of their own factors and of all that was sent from below; messages are those sent up, and
-    after them the number by which each was multiplied.
+    The tables become the products of their own factors and of all that was sent from below; messages are those sent up, the
+    largest value of each being 1, and after them the number by which each was multiplied. A clique to which the messages leave
+    values further apart than STRAIN might have lost the small ones.
     """
     log_z = 0.0
     for c in range(tree.parent.size):
         rows, columns, p = tree.rows[c], tree.columns[c], tree.parent[c]
         message = messages[tree.places[c] : tree.places[c + 1]]
         table = (tables if copied[c] else tree.base)[tree.offset[c] : tree.offset[c + 1]]
-        total = sum_rows(table, message, rows, columns)
-        if not total > 0.0:
+        if strain[c] > STRAIN:
+            return np.nan
+        sum_rows(table, message, rows, columns)
+        peak, least = extent(message)
+        if peak == 0.0:
             return -np.inf
-        log_z += np.log(total)
-        scale = 1.0 / total
+        log_z += np.log(peak)
+        scale = 1.0 / peak
         messages[tree.places[tree.parent.size] + c] = scale
-        for j in range(columns):
-            message[j] *= scale
         if p >= 0:
+            strain[p] += np.log(peak / least)
+            for j in range(columns):
+                message[j] *= scale
             absorb(
                 tables[tree.offset[p] : tree.offset[p + 1]],
                 message,
@@ -215,28 +228,28 @@ def spread(tree, c, sums, marginals):
 @kernel
 def all_marginals(tree, evidence, starts, likelihood, tables, messages, marginals):
     """Answer one query: fill marginals and return log Z."""
-    copied = begin(tree, evidence, starts, likelihood, tables, True)
-    log_z = collect(tree, copied, tables, messages)
+    copied, strain, shift = begin(tree, evidence, starts, likelihood, tables, True)
+    log_z = collect(tree, copied, strain, tables, messages)
     if log_z > -np.inf:
         distribute(tree, copied, tables, messages, marginals)
-    return log_z
+    return log_z + shift
 
 
 @kernel
 def all_beliefs(tree, evidence, starts, likelihood, tables, messages, marginals):
     """Answer one query, and leave the beliefs of cliques and separators in tables and messages."""
-    copied = begin(tree, evidence, starts, likelihood, tables, False)
-    log_z = collect(tree, copied, tables, messages)
+    copied, strain, shift = begin(tree, evidence, starts, likelihood, tables, False)
+    log_z = collect(tree, copied, strain, tables, messages)
     if log_z > -np.inf:
         distribute(tree, copied, tables, messages, marginals)
-    return log_z
+    return log_z + shift
 
 
 @kernel
 def log_total(tree, evidence, starts, likelihood, tables, messages):
     """Return log Z, and leave in tables what was collected."""
-    copied = begin(tree, evidence, starts, likelihood, tables, False)
-    return collect(tree, copied, tables, messages)
+    copied, strain, shift = begin(tree, evidence, starts, likelihood, tables, False)
+    return collect(tree, copied, strain, tables, messages) + shift
 
 
 @kernel
@@ -277,60 +290,6 @@ def draw_states(tree, tables, uniforms, out):
                     if target < 0.0 and chosen < 0:
                         chosen = r
             set_residual(tree, c, chosen if chosen >= 0 else last, states)
-
-
-@kernel
-def enter_logs(table, size, step, likelihood):
-    """Add the logarithm of the likelihood of a variable's states to a table of logarithms."""
-    for start in range(0, table.size, size * step):
-        for k in range(size):
-            w = np.log(likelihood[k]) if likelihood[k] > 0.0 else -np.inf
-            for e in range(start + k * step, start + (k + 1) * step):
-                table[e] += w
-
-
-@kernel
-def most_probable(tree, logs, evidence, starts, likelihood, tables, messages, states):
-    """Find the states of the largest product; return its logarithm.
-
-    Among equals the first residual state of a clique is taken, given those above it.
-    """
-    tables[:] = logs
-    for i in range(evidence.size):
-        v = evidence[i]
-        c = tree.home[v]
-        part = likelihood[starts[i] : starts[i + 1]]
-        enter_logs(tables[tree.offset[c] : tree.offset[c + 1]], tree.cards[v], tree.stride[v], part)
-    best = 0.0
-    for c in range(tree.parent.size):
-        rows, columns, p = tree.rows[c], tree.columns[c], tree.parent[c]
-        table = tables[tree.offset[c] : tree.offset[c + 1]]
-        message = messages[tree.places[c] : tree.places[c + 1]]
-        message[:] = -np.inf
-        for r in range(rows):
-            for j in range(columns):
-                message[j] = max(message[j], table[r * columns + j])
-        if p < 0:
-            best += message[0]
-            continue
-        above, run = tables[tree.offset[p] : tree.offset[p + 1]], tree.run[c]
-        outer = tree.outer[tree.outer_starts[c] : tree.outer_starts[c + 1]]
-        inner = tree.inner[tree.inner_starts[c] : tree.inner_starts[c + 1]]
-        for o in range(outer.size):
-            a, e = outer[o], o * run
-            for k in range(run):
-                within = k if tree.kind[c] == INSIDE else 0 if tree.kind[c] == SUMMED else inner[k]
-                above[e + k] += message[a + within]
-    if best == -np.inf:
-        return best
-    for c in range(tree.parent.size - 1, -1, -1):
-        columns, start = tree.columns[c], tree.offset[c] + column_of(tree, c, states)
-        top = 0
-        for r in range(1, tree.rows[c]):
-            if tables[start + r * columns] > tables[start + top * columns]:
-                top = r
-        set_residual(tree, c, top, states)
-    return best
 
 
 @kernel

@@ -5,11 +5,16 @@ and is dropped before anything is multiplied. What is known is clamped, which cu
 eliminated in a greedy order.
 """
 
+from itertools import count
+from math import prod
+
 import numpy as np
 
 from lemmata.graphical.arrows import ancestors
 from lemmata.graphical.elimination import eliminate
 from lemmata.graphical.factor import Factor
+from lemmata.graphical.junction_tree import MOST_ENTRIES, ImpossibleEvidence
+from lemmata.graphical.tree_messages import STRAIN
 
 
 def query(model, variables, evidence=None):
@@ -22,7 +27,6 @@ def query(model, variables, evidence=None):
     >>> query(net, ["rain"], {"wet": 1}).values.round(4)
     array([0.2963, 0.7037])
     """
-    from lemmata.graphical.junction_tree import ImpossibleEvidence
     from lemmata.graphical.model import encode_evidence
 
     numbers, starts, likelihood = encode_evidence(model, evidence)
@@ -39,14 +43,27 @@ def query(model, variables, evidence=None):
     factors = [factor.given(fixed) for factor in factors]
     missing = [name for name in variables if not any(name in factor.variables for factor in factors)]
     factors += [Factor([name], np.ones(len(model.states[name]))) for name in missing]
-    for name in elimination_order(factors, set(variables)):
-        touching = [factor for factor in factors if name in factor.variables]
-        factors = [factor for factor in factors if name not in factor.variables]
-        factors.append(scaled(summed_out(touching, name)))
-    result = product(factors)
+    result = product(eliminated(factors, elimination_order(factors, set(variables))))
     if not np.isfinite(result.total()):
         raise ImpossibleEvidence("The evidence has probability zero.")
     return result.marginal(variables).normalized().as_linear()
+
+
+def eliminated(factors, order):
+    """Sum variables out one after another: multiply the factors that have it, and put the sum in their place."""
+    left, holders, numbers = dict(enumerate(factors)), {}, count(len(factors))
+    for k, factor in left.items():
+        for name in factor.variables:
+            holders.setdefault(name, set()).add(k)
+    for name in order:
+        touching = sorted(holders.pop(name))
+        joint = product([left.pop(k) for k in touching])
+        made, number = joint.marginal([other for other in joint.variables if other != name]), next(numbers)
+        left[number] = made
+        for other in made.variables:
+            holders[other].difference_update(touching)
+            holders[other].add(number)
+    return list(left.values())
 
 
 def relevant_factors(model, wanted):
@@ -69,22 +86,23 @@ def elimination_order(factors, keep):
 
 
 def product(factors):
-    """Multiply factors, small ones first."""
-    result = Factor((), 1.0)
+    """Multiply factors, small ones first, the largest value of each being 1; in logarithms where values lie far apart."""
+    sizes = {name: size for factor in factors for name, size in zip(factor.variables, factor.shape, strict=True)}
+    if prod(sizes.values()) > MOST_ENTRIES:
+        raise ValueError(
+            f"To answer this, a table of {prod(sizes.values()):.2g} entries over {len(sizes)} variables would be needed: "
+            "ask for fewer variables, or know more."
+        )
+    far = sum(factor.strain() for factor in factors) > STRAIN
+    result = Factor((), 0.0 if far else 1.0, log=far)
     for factor in sorted(factors, key=lambda factor: factor.values.size):
-        result = result * factor
+        result = result * scaled(factor.as_log() if far else factor)
     return result
 
 
-def summed_out(factors, name):
-    """Multiply factors and sum over a variable."""
-    joint = product(factors)
-    return joint.marginal([other for other in joint.variables if other != name])
-
-
 def scaled(factor):
-    """Divide by the largest value, so that long products stay in range."""
+    """Divide by the largest value."""
     peak = factor.values.max()
-    if factor.log or not peak > 0:
-        return factor
-    return Factor(factor.variables, factor.values / peak)
+    if factor.log:
+        return Factor(factor.variables, factor.values - peak, log=True) if np.isfinite(peak) else factor
+    return Factor(factor.variables, factor.values / peak) if peak > 0 else factor

@@ -70,6 +70,8 @@ def gibbs(
     if hasattr(conditionals, "factors") and hasattr(conditionals, "layout"):
         from lemmata.sampling.factor_gibbs import gibbs_on_factors
 
+        if np.ndim(start) == 0 and isinstance(start, int | np.integer):
+            raise ValueError(f"start must have a state for every variable, got {start}; to draw so many, write n_draws={start}.")
         options = {"evidence": evidence, "scan": scan, "warmup": warmup, "thin": thin, "start": start, "verbose": verbose}
         return gibbs_on_factors(conditionals, n_draws, n_chains=n_chains, random_state=random_state, **options)
     if evidence is not None:
