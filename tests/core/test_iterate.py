@@ -171,6 +171,20 @@ def test_ctrl_c_before_the_first_step_keeps_the_start():
     assert (run.state, run.n_iter, run.converged) == ("start", 0, False)
 
 
+def test_ctrl_c_as_a_compiled_function_returns():
+    def step(state):
+        raise SystemError("a result with an exception set") from KeyboardInterrupt()
+
+    with pytest.warns(ConvergenceWarning, match="interrupted after 0 iterations"):
+        assert iterate(step, "start", max_iter=9, tol=0.0, name="EM").reason == "interrupted"
+
+    def broken(state):
+        raise SystemError("of another kind")
+
+    with pytest.raises(SystemError, match="another kind"):
+        iterate(broken, "start", max_iter=9, tol=0.0, name="EM")
+
+
 def test_other_errors_are_raised():
     def step(state):
         raise ZeroDivisionError

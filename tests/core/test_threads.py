@@ -184,6 +184,14 @@ def test_an_error_closes_the_tasks_and_keeps_nothing_in_memory():
 # Ctrl-C.
 
 
+def test_an_interrupt_as_a_compiled_function_returns_is_an_interrupt():
+    def work(i):
+        raise SystemError("a result with an exception set") from KeyboardInterrupt()
+
+    with pytest.raises(KeyboardInterrupt):
+        run(work, range(3), 1)
+
+
 def test_an_interrupt_of_the_caller_stops_the_helpers():
     before, caller, done = others(), threading.current_thread(), []
 

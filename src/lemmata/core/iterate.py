@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from lemmata.core.certificate import Floats
+from lemmata.core.threads import is_interrupt
 
 ROUNDING = 1e-9  # relative; sums of many terms may go the wrong way by this much without any step being at fault
 WRITE_SHARE = 20  # a checkpoint is written when 20 times as long as the last writing took has passed: 5 % at most
@@ -158,7 +159,9 @@ def iterate(
                 if any(stops) and not converged:
                     reason = "callback"
                     break
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            if not is_interrupt(error):
+                raise
             reason = "interrupted"
         if converged and bar is not None:
             bar.total = bar.n  # done, however many iterations were allowed

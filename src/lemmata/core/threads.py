@@ -51,6 +51,13 @@ def _take_over() -> None:
         getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an error is Ctrl-C: also as the SystemError that Python makes of it while a compiled function returns."""
+    return isinstance(error, KeyboardInterrupt) or (
+        isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
+    )
+
+
 def run(work: Callable[[T], None], tasks: Iterable[T], n_threads: int) -> None:
     """Call `work` on every task, on so many threads; the first error stops the rest and is raised.
 
@@ -70,7 +77,7 @@ def run(work: Callable[[T], None], tasks: Iterable[T], n_threads: int) -> None:
                         return
                 work(task)
         except BaseException as error:  # Ctrl-C too: it must stop the helpers
-            errors.append(error)
+            errors.append(KeyboardInterrupt() if is_interrupt(error) else error)
             stop.set()
 
     def help_out(ended: threading.Event) -> None:
