@@ -33,6 +33,7 @@ def pytest_configure(config):
 # They need packages that only whoever writes the references anew needs.
 collect_ignore = [
     "graphical/reference/make_pyagrum.py",
+    "graphical/reference/make_pyagrum_random.py",
     "reference/make_hmmlearn.py",
     "reference/make_statsmodels.py",
     "sampling/reference/make_arviz.py",
