@@ -16,6 +16,7 @@ from lemmata.graphical.arrows import cycle_of
 from lemmata.graphical.bayes_net import BayesNet
 from lemmata.graphical.bif import from_bif, parse_bif, read_quickly, to_bif
 from lemmata.graphical.bif_careful import CarefulReader
+from lemmata.graphical.factor_graph import FactorGraph
 from lemmata.graphical.text_files import FileFormatError
 
 # Lauritzen and Spiegelhalter, Journal of the Royal Statistical Society B 1988: a visit to Asia, shortness of breath.
@@ -461,3 +462,19 @@ def test_marginals_agree_with_pyagrum(network):
             found = net.marginals(evidence)
             joined = np.concatenate([found[name] for name in net.variables])
             np.testing.assert_allclose(joined, frozen[f"{network}_{which}"], rtol=0, atol=1e-10)
+
+
+def test_what_is_no_net_is_not_written():
+    with pytest.raises(ValueError, match="holds a Bayes net, and a FactorGraph is none"):
+        to_bif(FactorGraph([("ab", [[3, 1], [1, 2]])]))
+
+
+def test_what_has_no_variable_is_not_read():
+    for empty in ("", "  \n"):
+        with pytest.raises(ValueError, match="this text is empty"):
+            from_bif(empty)
+    for text, line in (("network a { }", 1), ("// nothing\n\nnetwork a { }\n", 3), ('network "a b" {\n}', 2)):
+        with pytest.raises(FileFormatError, match=f"Line {line}: expected a variable, found the end of the file"):
+            from_bif(text)
+    with pytest.raises(FileFormatError, match="Line 1: expected a variable"):
+        from_bif(io.StringIO(""))

@@ -5,7 +5,7 @@ from itertools import combinations, islice, product
 import numpy as np
 import pytest
 
-from lemmata.graphical.constraints import ConstraintProblem, Message, Verdict
+from lemmata.graphical.constraints import ConstraintProblem, Message, Verdict, spread
 
 
 def brute(domains, constraints):
@@ -197,3 +197,11 @@ def test_refusals():
         ConstraintProblem({"a": [1, 2]}, [("a", 7)])
     with pytest.raises(ValueError, match="n_variables is 2"):
         ConstraintProblem.from_cnf([[1, 3]], 2)
+
+
+def test_tables_are_spread_over_larger_scopes():
+    for dtype in (bool, np.int64, object):
+        table = np.arange(6).astype(dtype).reshape(2, 3)
+        found = spread(("b", "a"), table, ("a", "z", "b"))
+        assert found.dtype == table.dtype
+        np.testing.assert_array_equal(found, table.T[:, None, :])

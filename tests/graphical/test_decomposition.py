@@ -306,3 +306,72 @@ def test_errors():
         TreeDecomposition(["AB"], [(0, 1)])
     with pytest.raises(ValueError, match="The parent 'q' of 'a'"):
         moralize({"a": "q"})
+
+
+def test_graphs_told_at_one_end_and_by_networkx():
+    nx = pytest.importorskip("networkx")
+    once = {name: [other for other in near if other > name] for name, near in petersen().items()}
+    for graph in (once, petersen(), nx.petersen_graph()):
+        assert exact_treewidth(graph) == 4
+        assert treewidth_bound(graph).lower <= 4 <= treewidth_bound(graph).upper
+        assert not is_chordal(graph)
+        assert tree_decomposition(graph).certify(graph).holds
+        assert clique_tree(triangulate(graph)).certify(graph).holds
+    assert maximal_cliques(nx.path_graph(3)) == [{2, 1}, {1, 0}]
+
+
+def least_degrees(graph):
+    """Contract as the bound does, looking at every vertex in every step."""
+    near = {name: set(others) for name, others in graph.items()}
+    bound = 0
+    while near:
+        name = min(near, key=lambda v: (len(near[v]), v))
+        others = near.pop(name)
+        bound = max(bound, len(others))
+        for other in others:
+            near[other].discard(name)
+        if others:
+            into = min(others, key=lambda v: (len(near[v] & others), v))
+            for other in others - {into}:
+                near[into].add(other)
+                near[other].add(into)
+    return bound
+
+
+def test_the_heap_finds_the_least_degrees():
+    rng = np.random.default_rng(7)
+    for n in (1, 5, 20, 40):
+        for chance in (0.05, 0.2, 0.6):
+            graph = random_graph(rng, n, chance)
+            assert treewidth_bound(graph).lower == least_degrees(graph)
+
+
+@pytest.mark.slow_without_jit
+def test_long_paths_and_wide_stars_take_no_time():
+    # Each took a minute when every vertex, or every pair of cliques, was looked at for every other.
+    n = 20_000
+    path = {v: [v + 1] if v < n - 1 else [] for v in range(n)}
+    assert treewidth_bound(path) == (1, 1)
+    star = {0: range(1, n), **dict.fromkeys(range(1, n), ())}
+    found = clique_tree(star)
+    assert len(found.bags) == n - 1
+    assert len(found.edges) == n - 2
+    assert found.certify(star).holds
+
+
+def test_clique_trees_have_as_many_common_vertices_as_any():
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        graph = triangulate(random_graph(rng, 9, 0.3))
+        found = clique_tree(graph)
+        assert found.certify(graph).holds
+        bags = found.bags
+        assert all(not a < b for a in bags for b in bags)
+        # Kruskal over all pairs.
+        pairs = sorted(combinations(range(len(bags)), 2), key=lambda pair: -len(bags[pair[0]] & bags[pair[1]]))
+        part, heaviest = list(range(len(bags))), 0
+        for a, b in pairs:
+            if part[a] != part[b]:
+                heaviest += len(bags[a] & bags[b])
+                part = [part[a] if p == part[b] else p for p in part]
+        assert sum(map(len, found.separators)) == heaviest

@@ -126,5 +126,36 @@ def test_errors():
         eliminate(cycle(4), [0, 1, 2])
     with pytest.raises(ValueError, match="no vertex 'x'"):
         eliminate({"a": ["x"]})
+    with pytest.raises(ValueError, match="got None"):
+        eliminate(cycle(4), None)
+    with pytest.raises(ValueError, match="3 is missing"):
+        eliminate(cycle(4), states={0: 2, 1: 2, 2: 2})
+    for count in (0, 1.5, "2"):
+        with pytest.raises(ValueError, match="number of states of 0 must be a whole number of at least 1"):
+            eliminate(cycle(4), states=dict.fromkeys(range(4), count))
+    for restarts in (-1, 0.5):
+        with pytest.raises(ValueError, match="restarts must be a whole number of at least 0"):
+            eliminate(cycle(4), restarts=restarts)
     assert eliminate({}).bags == []
+    assert eliminate({}, "auto", restarts=1).bags == []
     assert eliminate({"alone": []}).bags == [{"alone"}]
+
+
+@pytest.mark.slow_without_jit
+def test_tables_without_number_are_infinite():
+    n = 180  # 64^180 entries are more than a float can count
+    complete = {v: range(v) for v in range(n)}
+    pairs = np.array([(a, b) for a in complete for b in complete[a]]).ravel()
+    near = neighbors_of_scopes(n, np.arange(0, len(pairs) + 1, 2), pairs)
+    for restarts in (None, 2):
+        assert find_cliques(near, np.full(n, 64), "auto", restarts=restarts).entries == np.inf
+    assert eliminate(complete, "auto", states=dict.fromkeys(complete, 64), restarts=None).width == n - 1
+
+
+def test_edges_may_be_told_at_one_end_and_by_networkx():
+    nx = pytest.importorskip("networkx")
+    once, twice = {0: [1, 3], 1: [2], 2: [3], 3: [3]}, cycle(4)
+    assert triangulate(once) == triangulate(twice) == {0: {1, 3}, 1: {0, 2, 3}, 2: {1, 3}, 3: {0, 1, 2}}
+    assert triangulate(nx.cycle_graph(4)) == triangulate(twice)
+    for graph in (once, nx.cycle_graph(4)):
+        assert eliminate(graph) == eliminate(twice)

@@ -281,3 +281,36 @@ def test_refusals():
         GaussianFactorGraph(ring).messages()
     # A seen variable cuts the cycle.
     GaussianFactorGraph(ring).messages({"b": 1.0})
+
+
+def test_joints_of_what_is_seen_and_what_is_not():
+    graph = GaussianFactorGraph([linear_gaussian("x"), linear_gaussian("y", {"x": 1.0}), linear_gaussian("z", {"y": 2.0})])
+    mean, covariance = graph.pairwise("x", "y", {"x": 1.0})
+    np.testing.assert_allclose(mean, [1.0, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(covariance, [[0.0, 0.0], [0.0, 1.0]], atol=1e-15)
+    mean, covariance = graph.joint("zxy", {"x": 1.0})
+    np.testing.assert_allclose(mean, [2.0, 1.0, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(covariance, [[5.0, 0.0, 2.0], [0.0, 0.0, 0.0], [2.0, 0.0, 1.0]], rtol=1e-14, atol=1e-15)
+    mean, covariance = graph.joint("xy", {"x": 1.0, "y": 3.0})
+    np.testing.assert_array_equal(mean, [1.0, 3.0])
+    np.testing.assert_array_equal(covariance, np.zeros((2, 2)))
+    wide = GaussianFactorGraph([linear_gaussian("a", covariance=np.eye(2)), linear_gaussian("b", {"a": [[1.0, 1.0]]})])
+    mean, covariance = wide.joint("ab", {"a": [np.nan, 2.0]})  # one of two entries is seen
+    np.testing.assert_allclose(mean, [0.0, 2.0, 2.0], rtol=1e-14)
+    np.testing.assert_allclose(covariance, [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 2.0]], atol=1e-14)
+    with pytest.raises(ValueError, match="at least one variable"):
+        graph.joint([])
+
+
+def test_what_is_no_factor():
+    for offset in (np.nan, [1.0, 2.0], [[1.0]], np.inf):
+        with pytest.raises(ValueError, match="offset of 'x' must be a finite number, or 1 of them"):
+            linear_gaussian("x", offset=offset)
+    with pytest.raises(ValueError, match="must have finite numbers"):
+        linear_gaussian("y", {"x": np.nan})
+    for sizes in ((1, 0), (2, -1), (0.5, 0.5)):
+        with pytest.raises(ValueError, match="whole numbers of at least 1"):
+            GaussianFactorGraph([GaussianFactor("xy", [[1.0]], [0.0], 0.0, sizes)])
+    for constant in (np.nan, np.inf, [1.0]):
+        with pytest.raises(ValueError, match=r"log_constant of factor 0 over .* must be a finite number"):
+            GaussianFactorGraph([GaussianFactor("x", [[1.0]], [0.0], constant)])

@@ -211,6 +211,91 @@ def test_a_hub_of_thousands_does_not_underflow(schedule):
 
 
 @every_schedule
+@pytest.mark.parametrize("max_product", [False, True])
+def test_many_messages_that_cancel_each_other(schedule, max_product):
+    # The products of the first half alone, 99^200 : 1, are beyond what a float holds.
+    model = FactorGraph([Factor("c", [0.99, 0.01] if i < 200 else [0.01, 0.99]) for i in range(400)])
+    found = loopy_marginals(model, schedule=schedule, max_product=max_product)
+    np.testing.assert_allclose(found.marginals["c"], 0.5, rtol=1e-10)
+    both = 1 if max_product else 2
+    assert found.log_partition == pytest.approx(200 * np.log(0.99 * 0.01) + np.log(both), rel=1e-12)
+    assert found.exact
+    assert found.certify().holds, str(found.certify())
+    # Nor does it help to say them at other variables that must be equal: then messages are out of range.
+    parts = {"a": ([0.99, 0.01], 200), "b": ([0.01, 0.99], 450), "c": ([0.99, 0.01], 250)}
+    factors = [Factor([name], values) for name, (values, n) in parts.items() for _ in range(n)]
+    model = FactorGraph([Factor(["a", "b"], np.eye(2)), Factor(["b", "c"], np.eye(2)), *factors])
+    found = loopy_marginals(model, schedule=schedule, max_product=max_product)
+    for belief in found.marginals.values():
+        np.testing.assert_allclose(belief, 0.5, rtol=1e-9)
+    assert found.exact
+    certificate = found.certify()
+    assert certificate.holds, str(certificate)
+    found.messages *= np.where(np.arange(len(found.messages)) % 2, 1.01, 1.0)
+    assert not found.certify().holds
+    if max_product:
+        tilted = FactorGraph([*model.factors, Factor("c", [0.4, 0.6])])
+        best = loopy_marginals(tilted, schedule=schedule, max_product=True).map()
+        assert best == {"a": 1, "b": 1, "c": 1}
+        assert best.log_value == pytest.approx(tilted.log_value(best), rel=1e-14)
+
+
+@pytest.mark.parametrize("max_product", [False, True])
+def test_logarithms_give_the_messages_of_plain_numbers(max_product):
+    with_zeros = FactorGraph([("abc", np.ones((2, 2, 2)) - np.eye(2)), ("cd", [[0.0, 1.0], [2.0, 3.0]])])
+    for model in (ising(3, 3, 0.4, 0.5, seed=1), random_tree(5), with_zeros):
+        plain = loopy_marginals(model, {model.variables[0]: 0}, max_product=max_product)
+        # A lonely factor whose logarithms reach far.
+        wide = FactorGraph([*model.factors, Factor(["far"], [0.0, -5000.0], log=True)])
+        found = loopy_marginals(wide, {model.variables[0]: 0}, max_product=max_product)
+        assert found._log_messages is not None
+        assert plain._log_messages is None
+        np.testing.assert_allclose(found.messages[:-2], plain.messages, rtol=1e-7, atol=1e-12)  # damped another way
+        assert found.log_partition == pytest.approx(plain.log_partition, rel=1e-9)
+        assert found.exact == plain.exact
+        assert found.certify().holds, str(found.certify())
+        if max_product and plain.exact:
+            assert found.map().log_value == pytest.approx(plain.map().log_value, rel=1e-12)
+
+
+def test_tables_beyond_the_range_of_plain_numbers():
+    pair = Factor(["a", "b"], [[0.0, -900.0], [-np.inf, -1800.0]], log=True)
+    model = FactorGraph([pair, Factor(["b"], [-1000.0, 0.0], log=True), Factor(["a"], [-900.0, 0.0], log=True)])
+    found = loopy_marginals(model)
+    joint = enumerate_joint([factor.as_log() for factor in model.factors], ["a", "b"])
+    np.testing.assert_allclose(found.marginals["a"], joint.marginal(["a"]).normalized().as_linear().values, rtol=1e-11)
+    assert found.log_partition == pytest.approx(joint.total(), rel=1e-14)
+    assert found.exact
+    huge = loopy_marginals(FactorGraph([Factor("ab", [[1e308, 1e308], [1e308, 5e307]]), Factor("bc", np.full((2, 2), 1e308))]))
+    np.testing.assert_allclose(huge.marginals["a"], [4 / 7, 3 / 7], rtol=1e-12)
+
+
+@every_schedule
+def test_a_loose_tolerance_is_not_exact(schedule):
+    model = FactorGraph([Factor((i, i + 1), [[0.9, 0.1], [0.1, 0.9]]) for i in range(10)] + [Factor((0,), [1.0, 1e-4])])
+    truth = model.marginals()
+    found = loopy_marginals(model, schedule=schedule, tol=0.6)
+    error = max(np.abs(found.marginals[name] - truth[name]).max() for name in truth)
+    assert found.exact == (error < 1e-9)
+    assert found.certify().holds == (error < 1e-9)
+    if schedule == "flooding":
+        assert error > 0.1
+    assert loopy_marginals(model, schedule=schedule).exact
+
+
+def test_a_single_factor_can_be_impossible():
+    for evidence in ({"a": 1}, {"a": [0.0, 3.0]}):
+        for max_product in (False, True):
+            with pytest.raises(ImpossibleEvidence, match="about 'a' has probability zero"):
+                loopy_marginals(FactorGraph([("a", [1.0, 0.0])]), evidence, max_product=max_product)
+    with pytest.raises(ImpossibleEvidence, match="The model has probability zero"):
+        loopy_marginals(FactorGraph([("a", [1.0, 0.0]), ("a", [0.0, 1.0])]))
+    chain = FactorGraph([Factor([t, t + 1], np.eye(2)) for t in range(300)])
+    with pytest.raises(ImpossibleEvidence, match="0, 1, 2, 3, 4, 5 and 295 more has"):
+        loopy_marginals(chain, {t: int(t == 200) for t in range(301)})
+
+
+@every_schedule
 def test_impossible_evidence_is_refused(schedule):
     model = FactorGraph([Factor([t, (t + 1) % 4], np.eye(2)) for t in range(4)])
     with pytest.raises(ImpossibleEvidence, match="probability zero"):
@@ -292,3 +377,8 @@ def test_refusals():
         loopy_marginals(model).map()
     with pytest.raises(ValueError, match="no variable"):
         loopy_marginals(model, {"nobody": 1})
+    for tol in (-1e-9, np.nan):
+        with pytest.raises(ValueError, match="tol must be at least 0"):
+            loopy_marginals(model, tol=tol)
+    with pytest.raises(ValueError, match="needs a model such as FactorGraph or BayesNet, got list"):
+        loopy_marginals(model.factors)

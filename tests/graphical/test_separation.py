@@ -219,3 +219,8 @@ def test_ancestors():
     parents = {v: tuple(u for u in range(1, v) if v % u == 0) for v in range(1, 30)}  # divisors
     for v, w in product(range(1, 30), repeat=2):
         assert (w in ancestors(parents, [v])) == (v % w == 0)
+
+
+def test_a_cycle_is_no_net():
+    with pytest.raises(ValueError, match="The arrows form a cycle: a → b → a"):
+        d_separated({"a": ("b",), "b": ("a",), "c": ("a",)}, "a", "c")

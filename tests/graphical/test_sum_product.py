@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lemmata.graphical.factor import Factor, enumerate_joint
+from lemmata.graphical.factor_graph import FactorGraph
 from lemmata.graphical.sum_product import sum_product, walk_forest
 
 CHAIN = [Factor([1, 2], [[3, 1], [1, 2]]), Factor([2, 3], [[2, 1], [1, 4]])]
@@ -201,10 +202,17 @@ def test_refusals():
         sum_product([Factor(["a"], [1, 1]), Factor(["a"], [1, 1, 1])])
     with pytest.raises(ValueError, match="in no factor"):
         sum_product(CHAIN, {"z": 0})
-    with pytest.raises(ValueError, match="states 0 to 1"):
+    with pytest.raises(ValueError, match="no state 2; its states are 0, 1"):
         sum_product(CHAIN, {1: 2})
     with pytest.raises(ValueError, match="needs 2 likelihoods"):
         sum_product(CHAIN, {1: [1.0, 2.0, 3.0]})
+    for likelihoods in ([np.inf, 1.0], [np.nan, 1.0], [-1.0, 1.0]):
+        with pytest.raises(ValueError, match="finite and not negative"):
+            sum_product(CHAIN, {1: likelihoods})
+    with pytest.raises(ValueError, match="no state"):
+        sum_product(CHAIN, {1: (0.5, 1.0)})  # as elsewhere, likelihoods are a list or an array
+    with pytest.raises(ValueError, match=r"not a FactorGraph; give it the model's \.factors"):
+        sum_product(FactorGraph(CHAIN))
     with pytest.raises(ValueError, match="two variables"):
         sum_product(CHAIN).pairwise(1, 1)
     with pytest.raises(ValueError, match="no variable 9"):
@@ -212,3 +220,11 @@ def test_refusals():
     with pytest.raises(ValueError, match="contradict"):
         sum_product([Factor(["a"], [0.0, 1.0])], {"a": 0})
     assert walk_forest([], ["alone"]) == []
+
+
+def test_pairs_are_factors():
+    table = [[3, 1], [1, 2]]
+    found = sum_product([("ab", table)], {"a": np.array([0.5, 1.0])})
+    np.testing.assert_allclose(found.marginals["b"], sum_product([Factor("ab", table)], {"a": [0.5, 1.0]}).marginals["b"])
+    np.testing.assert_allclose(found.marginals["b"], np.array([2.5, 2.5]) / 5, rtol=1e-14)
+    assert found.certify().holds

@@ -202,3 +202,40 @@ def test_sources(tmp_path):
     assert read_uai_evidence(tmp_path / "e.evid") == read_uai_evidence(str(tmp_path / "e.evid")) == {0: 1}
     with pytest.raises(FileNotFoundError):
         from_uai("missing.uai")
+
+
+def test_paths_with_blanks_are_paths(tmp_path):
+    text = to_uai(from_uai(MARKOV))
+    for name in ("my model.uai", "bayes net.uai", "markov"):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert to_uai(from_uai(str(tmp_path / name))) == text
+    with pytest.raises(FileNotFoundError):
+        from_uai("bayes net.uai")
+    with pytest.raises(FileNotFoundError):
+        read_uai_evidence("2 models.evid")
+    with pytest.raises(FileFormatError, match="Line 1: expected the number of variables"):
+        from_uai("MARKOV")
+    for empty in ("", " \n"):
+        with pytest.raises(ValueError, match="this text is empty"):
+            from_uai(empty)
+
+
+@pytest.mark.parametrize(
+    "logs", [[1000.0, 999.0], [-1000.0, -1001.0], [-700.0, -720.0], [-2000.0, -np.inf], [-np.inf, -np.inf]]
+)
+def test_logarithms_out_of_range_are_written_without_their_scale(logs):
+    factor = parse_uai(to_uai(FactorGraph([Factor("a", logs, log=True)])))[2][0]
+    expected = np.exp(np.array(logs) - (max(logs) if np.isfinite(max(logs)) else 0))
+    np.testing.assert_array_equal(factor.values, expected)
+
+
+def test_logarithms_within_range_keep_their_scale():
+    factor = parse_uai(to_uai(FactorGraph([Factor("a", [650.0, -650.0], log=True)])))[2][0]
+    np.testing.assert_array_equal(factor.values, np.exp([650.0, -650.0]))
+
+
+def test_only_rows_that_miss_one_are_divided():
+    net = from_uai("BAYES 2 2 3 2 1 0 2 0 1 2 0.5 0.5 6 0.1 0.2 0.7 .333 .333 .333")
+    table = net.factors[1].values
+    np.testing.assert_array_equal(table[0], [0.1, 0.2, 0.7])
+    np.testing.assert_allclose(table[1], 1 / 3, rtol=1e-15)

@@ -22,7 +22,7 @@ import numpy as np
 
 from lemmata.graphical.arrows import cycle_of
 from lemmata.graphical.bif_careful import MARKS, CarefulReader, Description
-from lemmata.graphical.text_files import DRIFT, divided, read_text, row_sums, write_text
+from lemmata.graphical.text_files import DRIFT, FileFormatError, divided, read_text, row_sums, write_text
 
 WORD = rf"[^{MARKS}]+"
 HEAD = re.compile(rf"\s*network\s+({WORD})\s*\{{\s*\}}")
@@ -79,7 +79,10 @@ def parse_bif(text):
         ...
     lemmata.graphical.text_files.FileFormatError: Line 1: the variable 'a' has no probability block.
     """
-    return read_quickly(text) or CarefulReader(text).read()
+    found = read_quickly(text) or CarefulReader(text).read()
+    if not found.states:
+        raise FileFormatError("expected a variable, found the end of the file.", text.rstrip().count("\n") + 1)
+    return found
 
 
 def read_quickly(text):
@@ -226,6 +229,8 @@ def to_bif(net, path=None):
     }
     <BLANKLINE>
     """
+    if not hasattr(net, "parents_"):
+        raise ValueError(f"A BIF file holds a Bayes net, and a {type(net).__name__} is none; to_uai writes any factors.")
     names = {name: _written(name) for name in net.variables}
     labels = {name: [_written(label) for label in net.states[name]] for name in net.variables}
     for what, written in [("variables", list(names.values())), *((f"states of {name!r}", labels[name]) for name in names)]:

@@ -21,11 +21,13 @@ import numpy as np
 
 from lemmata.core.certificate import Certificate, Check
 from lemmata.graphical.elimination import eliminate
+from lemmata.graphical.factor import Factor
 from lemmata.graphical.model import some
 
 MOST_ENTRIES = 1 << 24  # of one table: 16 MiB of truth values, 128 of counts
 MOST_AXES = 64  # that an array of NumPy can have
 INT64 = (1 << 63) - 1
+BLANK = Factor((), 1.0)  # lends its ways with axes to truth values and whole numbers, which no factor holds
 ROWS = 1 << 18  # that the checker looks at together: a few MiB
 
 
@@ -74,10 +76,7 @@ class Verdict(NamedTuple):
 
 def spread(names, table, scope):
     """Give a table an axis for each variable of a larger scope, of length 1 where it has none."""
-    places = {name: i for i, name in enumerate(names)}
-    held = table.transpose([places[name] for name in scope if name in places])
-    sizes = iter(held.shape)
-    return held.reshape([next(sizes) if name in places else 1 for name in scope])
+    return BLANK._with(names, table)._aligned(scope)
 
 
 class ConstraintProblem:

@@ -20,13 +20,14 @@ Bodlaender, Fomin, Koster, Kratsch and Thilikos, ACM Transactions on Algorithms 
 """
 
 from collections import Counter
-from itertools import combinations
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.kernel import kernel
+from lemmata.graphical.elimination import eliminate, neighbor_sets
 
 MOST_VERTICES = 20  # a byte for each of their subsets, and a second of work
 
@@ -80,19 +81,6 @@ def dependency_graph(factors):
     return graph
 
 
-def _as_sets(graph):
-    """Copy a graph, with each edge told at both ends."""
-    copied = {name: set() for name in graph}
-    for name, near in graph.items():
-        for other in near:
-            if other not in copied:
-                raise ValueError(f"The graph has no vertex {other!r}, which is a neighbor of {name!r}.")
-            if other != name:
-                copied[name].add(other)
-                copied[other].add(name)
-    return copied
-
-
 class TreeDecomposition:
     """Bags of vertices, linked to a tree.
 
@@ -135,7 +123,7 @@ class TreeDecomposition:
 
     def certify(self, graph):
         """Check the three conditions for a graph, and compare the width with a bound that no decomposition can beat."""
-        graph = _as_sets(graph)
+        graph = neighbor_sets(graph)
         homes = {name: set() for name in graph}
         for i, bag in enumerate(self.bags):
             for name in bag:
@@ -187,8 +175,6 @@ def tree_decomposition(graph, order="min-fill"):
     >>> found.width, found.certify(ring).holds
     (2, True)
     """
-    from lemmata.graphical.elimination import eliminate
-
     found = eliminate(graph, order)
     return TreeDecomposition(found.bags, found.edges)
 
@@ -208,21 +194,25 @@ def treewidth_bound(graph):
     >>> treewidth_bound({i: [(i - 1) % 5, (i + 1) % 5] for i in range(5)})
     WidthBound(lower=2, upper=2)
     """
-    from lemmata.graphical.elimination import eliminate
-
-    graph = _as_sets(graph)
+    graph = neighbor_sets(graph)
     return WidthBound(_minor_degree(graph), min(eliminate(graph, order).width for order in ("min-fill", "min-degree")))
 
 
 def _minor_degree(graph):
     """Contract vertices of least degree with the neighbor that shares least with them; the largest such degree is a bound."""
+    names = list(graph)
+    place = {name: i for i, name in enumerate(names)}  # breaks ties: sets have no order of their own
     near = {name: set(others) for name, others in graph.items()}
-    place = {name: i for i, name in enumerate(graph)}  # breaks ties: sets have no order of their own
+    heap = [(len(others), place[name]) for name, others in near.items()]
+    heapify(heap)
     bound = 0 if near else -1
-    while near:
-        name = min(near, key=lambda v: len(near[v]))
+    while heap:
+        degree, at = heappop(heap)
+        name = names[at]
+        if name not in near or len(near[name]) != degree:  # gone, or there is a later entry for it
+            continue
         others = near.pop(name)
-        bound = max(bound, len(others))
+        bound = max(bound, degree)
         for other in others:
             near[other].discard(name)
         if others:
@@ -231,6 +221,8 @@ def _minor_degree(graph):
             near[into] |= gained
             for other in gained:
                 near[other].add(into)
+        for other in others:
+            heappush(heap, (len(near[other]), place[other]))
     return bound
 
 
@@ -275,7 +267,7 @@ def exact_treewidth(graph):
     >>> exact_treewidth({i: [j for j in range(4) if j != i] for i in range(4)})
     3
     """
-    graph = _as_sets(graph)
+    graph = neighbor_sets(graph)
     largest = 0 if graph else -1
     for part in _components(graph):
         if len(part) > MOST_VERTICES:
@@ -319,7 +311,7 @@ def perfect_order(graph):
     >>> print(perfect_order({0: [1, 3], 1: [0, 2], 2: [1, 3], 3: [0, 2]}))
     None
     """
-    found = _search(_as_sets(graph))
+    found = _search(neighbor_sets(graph))
     return None if found is None else list(found)
 
 
@@ -358,7 +350,7 @@ def is_chordal(graph):
     >>> is_chordal({0: [1, 2], 1: [0, 2], 2: [0, 1]}), is_chordal({0: [1, 3], 1: [0, 2], 2: [1, 3], 3: [0, 2]})
     (True, False)
     """
-    return _search(_as_sets(graph)) is not None
+    return _search(neighbor_sets(graph)) is not None
 
 
 def maximal_cliques(graph):
@@ -369,23 +361,14 @@ def maximal_cliques(graph):
     >>> [sorted(clique) for clique in maximal_cliques({"A": "B", "B": "ACD", "C": "BD", "D": "BC"})]
     [['B', 'C', 'D'], ['A', 'B']]
     """
-    later = _search(_as_sets(graph))
-    if later is None:
-        raise ValueError("The maximal cliques are listed for chordal graphs, and this one is not; triangulate it first.")
-    rank = {name: i for i, name in enumerate(later)}
-    inner = set()  # its own clique lies within that of an earlier vertex which it follows next
-    for near in later.values():
-        if near:
-            follows = min(near, key=rank.get)
-            if len(near) > len(later[follows]):
-                inner.add(follows)
-    return [{name, *near} for name, near in later.items() if name not in inner]
+    return _linked_cliques(graph)[0]
 
 
 def clique_tree(graph):
     """Link the maximal cliques of a chordal graph to a tree, with as many common vertices as possible.
 
-    A spanning tree of cliques has the running intersection property just if no other has more common vertices in all.
+    A spanning tree of cliques has the running intersection property just if no other has more common vertices in all. A perfect
+    order gives one: the clique of each vertex hangs on that of the later neighbor which is eliminated first.
 
     Examples
     --------
@@ -394,11 +377,22 @@ def clique_tree(graph):
     >>> [sorted(bag) for bag in found.bags], found.edges, found.certify(graph).holds
     ([['B', 'C', 'D'], ['A', 'B', 'C']], [(0, 1)], True)
     """
-    cliques = maximal_cliques(graph)
-    homes = {name: [] for name in graph}
-    for i, clique in enumerate(cliques):
-        for name in clique:
-            homes[name].append(i)
-    pairs = {pair for home in homes.values() for pair in combinations(home, 2)}
-    heaviest = sorted(pairs, key=lambda pair: (-len(cliques[pair[0]] & cliques[pair[1]]), pair))
-    return TreeDecomposition(cliques, _spanning(len(cliques), heaviest))
+    return TreeDecomposition(*_linked_cliques(graph))
+
+
+def _linked_cliques(graph):
+    """Find the maximal cliques of a chordal graph, and the links between them."""
+    later = _search(neighbor_sets(graph))
+    if later is None:
+        raise ValueError("The maximal cliques are listed for chordal graphs, and this one is not; triangulate it first.")
+    rank = {name: i for i, name in enumerate(later)}
+    follows = {name: min(near, key=rank.get) for name, near in later.items() if near}
+    cliques, home = [], {}
+    for name, near in later.items():
+        if name not in home:
+            home[name] = len(cliques)
+            cliques.append({name, *near})
+        up = follows.get(name)
+        if near and up not in home and len(near) > len(later[up]):
+            home[up] = home[name]  # its own clique lies within this one
+    return cliques, [(home[name], home[up]) for name, up in follows.items() if home[name] != home[up]]

@@ -14,6 +14,7 @@ Bags that lie in others are dropped, and the rest is linked to a tree: the bag o
 eliminated first (for the chordal graph of an elimination this is a maximum-weight spanning tree of its cliques).
 """
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ RULES = ("min-fill", "weighted-min-fill", "min-degree", "min-size")
 NOISE = 1.0  # a score may double: less finds fewer orders, more forgets the rule
 MOST_RESTARTS = 2000
 WORK = 16  # entries of tables that cost as much to compile as one member of a bag costs to find
+HOPELESS = 1e30  # entries that noise will not bring into any memory: better orders are not looked for
 
 
 class Cliques(NamedTuple):
@@ -43,7 +45,7 @@ class Cliques(NamedTuple):
     members: np.ndarray
     n_residual: np.ndarray
     parent: np.ndarray
-    entries: float
+    entries: float  # infinite, if they are more than a float can count
 
 
 class Elimination(NamedTuple):
@@ -73,15 +75,39 @@ class Elimination(NamedTuple):
         return max(map(len, self.bags), default=0) - 1
 
 
+def neighbor_sets(graph):
+    """Read a graph, with each edge told at one end or at both: {vertex: set of its neighbors}.
+
+    Parameters
+    ----------
+    graph : {vertex: its neighbors}, or a graph of networkx.
+
+    Examples
+    --------
+    >>> neighbor_sets({"a": "ab", "b": ""})
+    {'a': {'b'}, 'b': {'a'}}
+    """
+    sets = {name: set() for name in graph}
+    for name in sets:
+        for other in graph[name]:
+            if other not in sets:
+                raise ValueError(f"The graph has no vertex {other!r}, which is a neighbor of {name!r}.")
+            if other != name:
+                sets[name].add(other)
+                sets[other].add(name)
+    return sets
+
+
 def eliminate(graph, order="min-fill", *, states=None, restarts=0, random_state=0):
     """Eliminate the vertices of a graph.
 
     Parameters
     ----------
-    graph : {vertex: its neighbors}.
+    graph : {vertex: its neighbors}, each edge told at one end or at both; or a graph of networkx.
     order : "min-fill", "weighted-min-fill", "min-degree", "min-size", "auto", or the vertices in the order to take.
     states : {vertex: number of states}, for the weights; default 2.
-    restarts : Number of further tries with noise, of which the one with the smallest tables is kept.
+    restarts : Number of further tries with noise, of which the one with the smallest tables is kept; None, with "auto", for as
+        many as the tables are worth.
     random_state : Seed of the noise, a whole number.
 
     Examples
@@ -94,18 +120,19 @@ def eliminate(graph, order="min-fill", *, states=None, restarts=0, random_state=
     >>> eliminate(square, order=[0, 1, 2, 3]).fill
     [(1, 3)]
     """
-    names = list(graph)
+    sets = neighbor_sets(graph)
+    names = list(sets)
     numbers = {name: i for i, name in enumerate(names)}
-    pairs = [(numbers[a], _number(numbers, b, a)) for a in names for b in graph[a] if b != a]
+    pairs = [(i, j) for i, name in enumerate(names) for j in sorted(numbers[other] for other in sets[name]) if i < j]
     scopes = np.array(pairs, dtype=np.int64).ravel()
-    cards = np.array([2 if states is None else states[name] for name in names], dtype=np.int64)
+    cards = np.array([2 if states is None else _count(states, name) for name in names], dtype=np.int64)
     rule = order if isinstance(order, str) else numbered(order, numbers)
     near = neighbors_of_scopes(len(names), np.arange(0, len(scopes) + 1, 2), scopes)
     cliques = find_cliques(near, cards, rule, restarts=restarts, seed=random_state)
     spans = zip(cliques.starts[:-1], cliques.starts[1:], strict=True)
     bags = [{names[v] for v in cliques.members[a:b]} for a, b in spans]
     edges = [(c, int(p)) for c, p in enumerate(cliques.parent) if p >= 0]
-    return Elimination([names[v] for v in cliques.order], bags, edges, _fill(graph, cliques, names))
+    return Elimination([names[v] for v in cliques.order], bags, edges, _fill(sets, cliques, names))
 
 
 def triangulate(graph, order="min-fill", **options):
@@ -121,39 +148,44 @@ def triangulate(graph, order="min-fill", **options):
     >>> triangulate(square)
     {0: {1, 3}, 1: {0, 2, 3}, 2: {1, 3}, 3: {0, 1, 2}}
     """
-    chordal = {name: {other for other in graph[name] if other != name} for name in graph}
+    chordal = neighbor_sets(graph)
     for a, b in eliminate(graph, order, **options).fill:
         chordal[a].add(b)
         chordal[b].add(a)
     return chordal
 
 
-def _number(numbers, name, of):
-    if name not in numbers:
-        raise ValueError(f"The graph has no vertex {name!r}, which is a neighbor of {of!r}.")
-    return numbers[name]
+def _count(states, name):
+    """Look up the number of states of a vertex."""
+    if name not in states:
+        raise ValueError(f"states must have the number of states of every vertex, and {name!r} is missing.")
+    count = states[name]
+    if not isinstance(count, Integral) or count < 1:
+        raise ValueError(f"The number of states of {name!r} must be a whole number of at least 1, got {count!r}.")
+    return int(count)
 
 
 def numbered(order, numbers):
     """Turn an order of names into one of numbers."""
+    if not np.iterable(order):
+        raise ValueError(f"order must be one of {', '.join(RULES)}, auto, or a list of all variables, got {order!r}.")
     order = list(order)
     if len(order) != len(numbers) or set(order) != set(numbers):
         raise ValueError("An order of elimination must have every variable exactly once.")
     return np.array([numbers[name] for name in order], dtype=np.int64)
 
 
-def _fill(graph, cliques, names):
-    """List the pairs within cliques that are no edges of the graph."""
-    edges = {frozenset((a, b)) for a in graph for b in graph[a]}
-    places = {name: i for i, name in enumerate(names)}
+def _fill(sets, cliques, names):
+    """List the pairs within cliques that are no edges of the graph, the vertex that the graph has first first."""
     added = {}
     for a, b in zip(cliques.starts[:-1], cliques.starts[1:], strict=True):
-        members = [names[v] for v in cliques.members[a:b]]
+        members = cliques.members[a:b].tolist()
         for i, x in enumerate(members):
+            near = sets[names[x]]
             for y in members[:i]:
-                if frozenset((x, y)) not in edges:
-                    added[tuple(sorted((x, y), key=places.get))] = None
-    return list(added)
+                if names[y] not in near:
+                    added[(x, y) if x < y else (y, x)] = None
+    return [(names[x], names[y]) for x, y in added]
 
 
 def find_cliques(near, cards, rule="auto", *, restarts=None, seed=0):
@@ -168,6 +200,8 @@ def find_cliques(near, cards, rule="auto", *, restarts=None, seed=0):
     """
     starts, neighbors = near
     n = len(cards)
+    if restarts is not None and (not isinstance(restarts, Integral) or restarts < 0):
+        raise ValueError(f"restarts must be a whole number of at least 0, or None, got {restarts!r}.")
     if isinstance(rule, np.ndarray):
         return _run(near, cards, np.ones(n), np.zeros(n), GIVEN, given=rule)
     if rule not in (*RULES, "auto"):
@@ -184,8 +218,11 @@ def find_cliques(near, cards, rule="auto", *, restarts=None, seed=0):
     if rule == "min-size":
         ways.append((np.log(np.maximum(cards, 1.0)), np.zeros(n), DEGREE))
     best = min((_run(near, cards, *way) for way in ways), key=lambda found: found.entries)
+    if n == 0:
+        return best
     if restarts is None:
-        restarts = min(int(best.entries / (WORK * max(best.members.size, 1))), MOST_RESTARTS) if rule == "auto" else 0
+        worth = best.entries / (WORK * best.members.size) if rule == "auto" and best.entries < HOPELESS else 0
+        restarts = int(min(worth, MOST_RESTARTS))
     state = xoshiro.seed(np.random.default_rng(seed)) if restarts else None
     for k in range(restarts):
         limit = np.log(best.entries)  # one bag alone would be larger than all tables of the best
@@ -201,4 +238,5 @@ def _run(near, cards, weight, fill, rule, *, given=None, noise=0.0, state=None, 
     state = np.zeros(4, dtype=np.uint64) if state is None else state
     log_card = np.log(np.maximum(cards, 1.0))
     *found, whole = eliminate_all(*near, weight, fill, rule, given, noise, state, log_card, limit)
-    return Cliques(found[0], *gather_cliques(*found, cards)) if whole else None
+    with np.errstate(over="ignore"):  # more entries than a float can count are infinitely many
+        return Cliques(found[0], *gather_cliques(*found, cards)) if whole else None

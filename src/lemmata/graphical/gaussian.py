@@ -117,24 +117,25 @@ class GaussianBeliefs:
         for name in variables:
             if name not in self.marginals:
                 raise ValueError(f"There is no variable {name!r} in any factor.")
+        if not variables:
+            raise ValueError("A joint needs at least one variable.")
         if len(set(variables)) < len(variables):
             raise ValueError(f"A joint has each variable once, and {variables} repeats one.")
         at = spans(variables, self.graph.sizes)
         n = sum(self.graph.sizes[name] for name in variables)
         covariance = np.zeros((n, n))
-        for name in variables:
+        uncertain = [name for name in variables if name in problem.sizes]
+        for name in uncertain:
             columns = self._columns(name)
-            for other in variables:
+            for other in uncertain:
                 rows = at[other].start + problem.free[other]
-                covariance[np.ix_(rows, at[name].start + problem.free[name])] = columns.get(other, np.empty((0, 0))).T
+                covariance[np.ix_(rows, at[name].start + problem.free[name])] = columns[other].T
         mean = np.concatenate([self.marginals[name].mean for name in variables])
         return Moments(mean, (covariance + covariance.T) / 2)
 
     def _columns(self, name):
         """Solve JX = E for the columns of one variable: its covariance with every other, as rows."""
         steps, sizes = self._steps, self._problem.sizes
-        if name not in sizes:
-            return {other: np.zeros((0, size)) for other, size in sizes.items()}
         h = {other: np.zeros((sizes[name], size)) for other, size in sizes.items()}
         h[name] = np.eye(sizes[name])
         for other, step in steps.items():

@@ -1,5 +1,6 @@
 """Factors in information form: exp(c − ½ xᵀJx + hᵀx), their products, what is seen of them, and integrals (see `gaussian`)."""
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,10 @@ def linear_gaussian(variable, parents=None, offset=0.0, covariance=1.0):
     """
     R = np.atleast_2d(np.asarray(covariance, dtype=float))
     d = len(R)
-    b = np.broadcast_to(np.asarray(offset, dtype=float), (d,))
+    b = np.asarray(offset, dtype=float)
+    if b.shape not in ((), (1,), (d,)) or not np.isfinite(b).all():
+        raise ValueError(f"The offset of {variable!r} must be a finite number, or {d} of them, got {offset!r}.")
+    b = np.broadcast_to(b, (d,))
     try:
         factored = cho_factor(_symmetric(R, f"The covariance of {variable!r}"), lower=True)
     except np.linalg.LinAlgError:
@@ -63,8 +67,10 @@ def linear_gaussian(variable, parents=None, offset=0.0, covariance=1.0):
     for name, A in (parents or {}).items():
         A = np.asarray(A, dtype=float)
         A = A * np.eye(d) if A.ndim == 0 else np.atleast_2d(A)
-        if A.ndim != 2 or len(A) != d:
+        if A.ndim != 2 or len(A) != d or A.size == 0:
             raise ValueError(f"The matrix from {name!r} to {variable!r} needs {d} rows, and has the shape {A.shape}.")
+        if not np.isfinite(A).all():
+            raise ValueError(f"The matrix from {name!r} to {variable!r} must have finite numbers.")
         blocks.append(-A)
     M = np.hstack(blocks)
     half, shift = cho_solve(factored, M), cho_solve(factored, b)
@@ -98,11 +104,17 @@ def checked(factor, m):
     h = np.atleast_1d(np.asarray(factor.information, dtype=float))
     if len(set(names)) < len(names) or not names:
         raise ValueError(f"Factor {m} needs at least one variable, and each once, got {list(names)}.")
-    sizes = factor.sizes if factor.sizes is not None else (len(J) // len(names),) * len(names)
+    sizes = tuple(factor.sizes) if factor.sizes is not None else (len(J) // len(names),) * len(names)
+    if not all(isinstance(size, Integral) and size > 0 for size in sizes):
+        raise ValueError(f"The sizes of factor {m} over {list(names)} must be whole numbers of at least 1, got {list(sizes)}.")
     if sum(sizes) != len(J) or len(sizes) != len(names) or h.shape != (len(J),) or not np.isfinite(h).all():
         raise ValueError(
             f"Factor {m} over {list(names)} has a precision of {len(J)} rows, {h.size} numbers of information and the sizes "
             f"{list(sizes)}: these must agree."
+        )
+    if not np.isscalar(factor.log_constant) or not np.isfinite(factor.log_constant):
+        raise ValueError(
+            f"The log_constant of factor {m} over {list(names)} must be a finite number, got {factor.log_constant!r}."
         )
     return GaussianFactor(names, J, h, float(factor.log_constant), tuple(int(size) for size in sizes))
 

@@ -24,14 +24,21 @@ from lemmata.core.iterate import iterate
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.junction_tree import ImpossibleEvidence
 from lemmata.graphical.loopy_kernels import Wiring, beliefs, breadth_first, chase, decode, flood, sweep
-from lemmata.graphical.model import Assignment, encode_evidence
-from lemmata.graphical.sum_product import walk_forest
+from lemmata.graphical.model import Assignment, encode_evidence, some
+from lemmata.graphical.sum_product import log_sum, walk_forest
 
 SCHEDULES = ("sequential", "residual", "flooding")
+EXACT = 1e-9  # by how much, in nats, a message of an exact answer may miss its equation: rounding of thousands of products
+WIDE = 500.0  # tables whose logarithms reach farther than this, up or down, are not for plain numbers
 
 
 def wire(model, evidence=None):
     """Lay out the edges of a model's factor graph, with evidence."""
+    if not hasattr(model, "layout"):
+        raise ValueError(
+            f"loopy_marginals needs a model such as FactorGraph or BayesNet, got {type(model).__name__}; "
+            "FactorGraph makes one of a list of factors."
+        )
     layout = model.layout
     cards, scopes = layout.cards, layout.scopes
     state_starts = np.concatenate([[0], np.cumsum(cards)])
@@ -55,6 +62,23 @@ def wire(model, evidence=None):
     )
 
 
+def in_logs(wiring, model):
+    """Take logarithms of tables and evidence; those of the tables have no scale left out."""
+    if any(factor.log for factor in model.factors):
+        tables = np.concatenate([factor.as_log().values.ravel() for factor in model.factors])
+    else:
+        tables = _log(wiring.tables)
+    return wiring._replace(tables=tables, seen=_log(wiring.seen))
+
+
+def reaches_far(model):
+    """Tell whether numbers of a table are too large or too small to be multiplied without logarithms."""
+    if len(model.layout.tables) and model.layout.tables.max() > np.exp(WIDE):
+        return True
+    wide = [factor.values[np.isfinite(factor.values)] for factor in model.factors if factor.log]
+    return any(np.ptp(values) > WIDE for values in wide if values.size)
+
+
 def known(wiring):
     """Tell which variables have one possible state, by evidence or by nature."""
     positive = np.concatenate([[0], np.cumsum(wiring.seen > 0)])
@@ -68,7 +92,7 @@ class LoopyBeliefs:
     ----------
     marginals : {variable: probabilities of its states}; of max-product, max-marginals divided by their sum.
     log_partition : Bethe's estimate of log Z; of max-product, of the largest logarithm of the product of factors.
-    exact : Whether the graph has no cycle, and the messages converged: then the answers are exact.
+    exact : Whether the answers are: the graph has no cycle, and every message obeys its equation to 1e-9, whatever `tol` is.
     converged, n_iter, trace : How the iteration ended, and the largest change of a message in each sweep.
     messages : Normalized messages from factors to variables, one after another in the order of the factors' scopes.
 
@@ -83,15 +107,25 @@ class LoopyBeliefs:
 
     def __init__(self, model, evidence, wiring, run, forest, order, maximize):
         self.model, self.evidence, self.max_product = model, dict(evidence or {}), maximize
-        self.messages, self.converged, self.n_iter, self.trace = run.state[0], run.converged, run.n_iter, run.trace
-        self.exact = bool(forest and run.converged)
+        self.converged, self.n_iter, self.trace = run.converged, run.n_iter, run.trace
+        r, _, logs = run.state
+        log_wiring, log_r = in_logs(wiring, model), r if logs else _log(r)
+        self.messages, self._log_messages = np.exp(log_r) if logs else r, log_r if logs else None
         variables, self._factors = np.empty(len(wiring.seen)), np.empty(len(wiring.tables))
-        self.log_partition = float(beliefs(wiring, self.messages, maximize, variables, self._factors)) + model.layout.log_scale
-        pieces = np.split(variables, wiring.state_starts[1:-1])
-        self.marginals = dict(zip(model.variables, pieces, strict=True))
+        value, safe = (0.0, False) if logs else beliefs(wiring, r, maximize, variables, self._factors, False)
+        value += model.layout.log_scale
+        if not safe:
+            value, safe = beliefs(log_wiring, log_r, maximize, variables, self._factors, True)
+            if not safe:
+                raise _impossible(evidence)
+            variables, self._factors = np.exp(variables), np.exp(self._factors)
+        self.log_partition = float(value)
+        left = flood(log_wiring, log_r.copy(), 1.0, maximize, True) if forest and run.converged else -1.0
+        self.exact = bool(0.0 <= left <= EXACT)
+        self.marginals = dict(zip(model.variables, np.split(variables, wiring.state_starts[1:-1]), strict=True))
         self._states = np.full(len(wiring.cards), -1, dtype=np.int64)
         if maximize:
-            decode(wiring, self.messages, order, self._states)
+            decode(log_wiring, log_r, order, self._states)
 
     def __repr__(self):
         how = "exact" if self.exact else "approximate" if self.converged else "not converged"
@@ -114,9 +148,8 @@ class LoopyBeliefs:
         model = self.model
         codes = dict(zip(model.variables, self._states, strict=True))
         value = sum(float(factor.as_log().given(codes).values) for factor in model.factors)
-        wiring = wire(model, self.evidence)
-        with np.errstate(divide="ignore"):
-            value += float(np.log(wiring.seen[wiring.state_starts[:-1] + self._states]).sum())
+        wiring = in_logs(wire(model, self.evidence), model)
+        value += float(wiring.seen[wiring.state_starts[:-1] + self._states].sum())
         return Assignment({name: model.states[name][k] for name, k in codes.items()}, value)
 
     def certify(self):
@@ -168,7 +201,9 @@ def loopy_marginals(
         raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}.")
     if not 0 <= damping < 1:
         raise ValueError(f"damping must be at least 0 and below 1, got {damping!r}.")
-    wiring = wire(model, evidence)
+    if not tol >= 0:
+        raise ValueError(f"tol must be at least 0, got {tol!r}.")
+    wiring, log_wiring = wire(model, evidence), None
     factors, variables, forest = breadth_first(wiring, known(wiring))
     keep, maximize = 0.0 if forest else float(damping), bool(max_product)
     n_factors = len(wiring.table_starts) - 1
@@ -178,27 +213,45 @@ def loopy_marginals(
         _all_wait(heap, n_factors)
 
     def step(state):
-        r, heap = state[0].copy(), state[1].copy()
+        nonlocal log_wiring
+        r, heap, logs = state[0].copy(), state[1].copy(), state[2]
+        if logs and log_wiring is None:
+            log_wiring = in_logs(wiring, model)
+        w = log_wiring if logs else wiring
         if schedule == "flooding":
-            change = flood(wiring, r, keep, maximize)
+            change = flood(w, r, keep, maximize, logs)
         elif schedule == "sequential":
-            change = sweep(wiring, factors, r, keep, maximize)
+            change = sweep(w, factors, r, keep, maximize, logs)
         else:
-            change = chase(wiring, heap, r, keep, maximize, tol)
+            change = chase(w, heap, r, keep, maximize, logs, tol)
             if 0 <= change <= tol:  # the residuals are estimates: look at all messages before believing them
-                change = flood(wiring, r, 1.0, maximize)
+                change = flood(w, r, 1.0, maximize, logs)
                 if change > tol:
                     _all_wait(heap, n_factors)
         if change < 0:
-            what = f"The evidence {dict(evidence)!r}" if evidence else "The model"
-            raise ImpossibleEvidence(f"{what} has probability zero: the messages exclude every state of some variable.")
-        return (r, heap), change, change
+            if logs:
+                raise _impossible(evidence)
+            return step((_log(state[0]), state[1], True))  # products run out of range, or are all 0: logarithms tell
+        return (r, heap, logs), change, change
 
-    start = np.repeat(1.0 / wiring.cards[wiring.scopes], wiring.cards[wiring.scopes])
+    start, logs = np.repeat(1.0 / wiring.cards[wiring.scopes], wiring.cards[wiring.scopes]), reaches_far(model)
+    state = (_log(start) if logs else start, heap, logs)
     run = iterate(
-        step, (start, heap), max_iter=max_iter, tol=tol, name="loopy belief propagation", verbose=verbose, callbacks=callbacks
+        step, state, max_iter=max_iter, tol=tol, name="loopy belief propagation", verbose=verbose, callbacks=callbacks
     )
     return LoopyBeliefs(model, evidence, wiring, run, forest, variables, maximize)
+
+
+def _impossible(evidence):
+    """Make the error for what no assignment agrees with."""
+    what = f"The evidence about {some(evidence)}" if evidence else "The model"
+    return ImpossibleEvidence(f"{what} has probability zero: the messages exclude every state of some variable.")
+
+
+def _log(values):
+    """Take logarithms, of 0 as well."""
+    with np.errstate(divide="ignore"):
+        return np.log(values)
 
 
 def _all_wait(heap, n):
@@ -210,38 +263,34 @@ def _all_wait(heap, n):
 
 
 def certify_beliefs(found):
-    """Recompute every equation from the factors with plain arrays."""
+    """Recompute every equation from the factors with plain arrays of logarithms."""
     model, maximize = found.model, found.max_product
-    wiring = wire(model, found.evidence)
+    wiring = in_logs(wire(model, found.evidence), model)
     numbers = {name: v for v, name in enumerate(model.variables)}
     seen = np.split(wiring.seen, wiring.state_starts[1:-1])
-    cut = known(wiring)
-    r = np.split(found.messages, wiring.message_starts[1:-1]) if len(wiring.scopes) else []
+    cut = known(wire(model, found.evidence))
+    logs = _log(found.messages) if found._log_messages is None else found._log_messages
+    drift, apart, bethe, e = _far(np.exp(logs), found.messages), 0.0, 0.0, 0
+    r = np.split(logs, wiring.message_starts[1:-1]) if len(wiring.scopes) else []
     edges_of = np.split(wiring.edges, wiring.edge_starts[1:-1])
-    product = [_unit(np.prod([seen[v], *(r[e] / r[e].max() for e in edges)], axis=0)) for v, edges in enumerate(edges_of)]
-    drift, apart, bethe, e = 0.0, 0.0, 0.0, 0
+    whole = [np.sum([seen[v], *(r[i] for i in edges)], axis=0) for v, edges in enumerate(edges_of)]
     for factor, belief in zip(model.factors, found.factor_marginals, strict=True):
-        scope = [numbers[name] for name in factor.variables]
-        table = factor.as_log().values
-        table = np.exp(table - (table.max() if np.isfinite(table.max()) else 0.0))
-        q = []
+        scope, table, q = [numbers[name] for name in factor.variables], factor.as_log().values, []
         for p, v in enumerate(scope):
-            others = [r[i] / r[i].max() for i in edges_of[v] if i != e + p]
-            q.append(_unit(np.prod([seen[v], *others], axis=0)))
+            q.append(_unit(np.sum([seen[v], *(r[i] for i in edges_of[v] if i != e + p)], axis=0)))
         for p, name in enumerate(factor.variables):
-            told = [q[i] if i != p else np.ones_like(q[i]) for i in range(len(scope))]
-            sent = _times(table, told)
+            told = [q[i] if i != p else np.zeros_like(q[i]) for i in range(len(scope))]
+            sent = np.moveaxis(_times(table, told), p, 0).reshape(len(q[p]), -1)
+            drift = max(drift, _gap(_unit(sent.max(axis=1) if maximize else log_sum(sent)), r[e + p], found._log_messages))
             axes = tuple(i for i in range(len(scope)) if i != p)
-            drift = max(drift, _far(_unit(sent.max(axis=axes) if maximize else sent.sum(axis=axes)), r[e + p]))
             side = belief.values.max(axis=axes) if maximize else belief.values.sum(axis=axes)
-            apart = max(apart, _far(_unit(side), found.marginals[name]))
-        apart = max(apart, _far(_unit(_times(table, q)), belief.values))
-        bethe += _expected_log(factor.as_log().values, belief.values) - _entropy(belief.values, -1)
+            apart = max(apart, _far(side / side.sum(), found.marginals[name]))
+        apart = max(apart, _far(np.exp(_unit(_times(table, q))), belief.values))
+        bethe += _expected_log(table, belief.values) - _entropy(belief.values, -1)
         e += len(scope)
     for v, name in enumerate(model.variables):
         b = found.marginals[name]
-        with np.errstate(divide="ignore"):
-            bethe += _expected_log(np.log(seen[v]), b)
+        bethe += _expected_log(seen[v], b)
         bethe += (len(edges_of[v]) - 1) * -_entropy(b)
     try:
         walk_forest([tuple(n for n in f.variables if not cut[numbers[n]]) for f in model.factors])
@@ -249,10 +298,11 @@ def certify_beliefs(found):
     except ValueError:
         kind = "local"
     own = np.concatenate([found.marginals[name] for name in model.variables])
+    product = np.exp(np.concatenate([_unit(values) for values in whole]))
     checks = [
         Check("fixed point", drift, SAME_LIMIT, kind, "a further sweep changes no message"),
         Check("local consistency", apart, SAME_LIMIT, kind, "factors' beliefs agree with their variables'"),
-        same(own, np.concatenate(product), "marginals", "they are the products of the messages of all factors"),
+        same(own, product, "marginals", "they are the products of the messages of all factors"),
     ]
     if maximize:
         best = found.map().log_value
@@ -267,19 +317,29 @@ def certify_beliefs(found):
 
 
 def _unit(values):
-    total = values.sum()
-    return values / total if total > 0 else values
+    """Normalize logarithms."""
+    total = log_sum(values.ravel())
+    return values - total if np.isfinite(total) else values
 
 
 def _times(table, told):
-    """Multiply a table by a vector along each axis."""
+    """Multiply a table by a vector along each axis, in logarithms."""
     for axis, vector in enumerate(told):
-        table = table * vector.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+        table = table + vector.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
     return table
 
 
+def _gap(a, b, in_logs):
+    """Give the distance of two messages, told as logarithms; in nats, or parts of them, if they are kept as such."""
+    if in_logs is None:
+        return _far(np.exp(a), np.exp(b))
+    held = np.isfinite(a) & np.isfinite(b)
+    gaps = np.abs(a[held] - b[held]) / np.maximum(1.0, np.abs(b[held]))
+    return 1.0 if (np.isfinite(a) != np.isfinite(b)).any() else float(gaps.max(initial=0.0))
+
+
 def _far(a, b):
-    return float(np.abs(a - b).max())
+    return float(np.abs(a - b).max(initial=0.0))
 
 
 def _expected_log(log_values, weights):

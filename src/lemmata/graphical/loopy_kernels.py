@@ -1,8 +1,10 @@
 """Kernels of loopy belief propagation: messages over the edges of a factor graph, in flat arrays.
 
 Edge e joins a factor to the e-th entry of `scopes`; its messages, both ways, are at message_starts[e] and on, normalized to the
-sum one. Everything that does not change stands in a `Wiring`. A kernel returns the largest change it found, or −1 if a message
-has no mass left: then no assignment has any, because a message is 0 only where no assignment can be.
+sum one. Everything that does not change stands in a `Wiring`. A kernel returns the largest change it found, or −1 if it cannot
+go on. With plain numbers that is so when a product of positive numbers falls below FLOOR, or a message has no mass left: the
+caller then goes on with `logs`, where tables, evidence and messages are all logarithms and no product is out of range. There a
+message without mass means that no assignment has any. So in both a message is 0 only where no assignment can be.
 """
 
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ import numpy as np
 from lemmata.core.kernel import kernel
 
 SMALL = 1e-150  # a product of messages is scaled up below this: two such numbers can still be multiplied
+FLOOR = 1e-250  # what is less needs logarithms
 
 
 class Wiring(NamedTuple):
@@ -40,8 +43,33 @@ class Wiring(NamedTuple):
 
 
 @kernel
-def normalize(x, a, b):
-    """Divide x[a:b] by its sum, and give the sum."""
+def times(a, b, logs):
+    """Multiply."""
+    return a + b if logs else a * b
+
+
+@kernel
+def plus(a, b, maximize, logs):
+    """Add, or take the larger."""
+    if maximize:
+        return max(a, b)
+    if not logs:
+        return a + b
+    low, high = min(a, b), max(a, b)
+    return high if low == -np.inf else high + np.log1p(np.exp(low - high))
+
+
+@kernel
+def normalize(x, a, b, logs):
+    """Divide x[a:b] by its sum, if it has one, and give the sum."""
+    if logs:
+        total = -np.inf
+        for i in range(a, b):
+            total = plus(total, x[i], False, True)
+        if total > -np.inf:
+            for i in range(a, b):
+                x[i] -= total
+        return total
     total = 0.0
     for i in range(a, b):
         total += x[i]
@@ -52,9 +80,12 @@ def normalize(x, a, b):
 
 
 @kernel
-def multiply_into(w, v, skip, r, out, at):
-    """Multiply what is seen of variable v and factors' messages, but that of edge `skip`; give the log of a scale left out."""
-    k, scale = w.cards[v], 0.0
+def multiply_into(w, v, skip, r, out, at, logs):
+    """Multiply what is seen of variable v and factors' messages, but that of edge `skip`.
+
+    Give the log of a scale left out, and whether no product of positive numbers came too near to 0.
+    """
+    k, scale, safe = w.cards[v], 0.0, True
     for x in range(k):
         out[at + x] = w.seen[w.state_starts[v] + x]
     for i in range(w.edge_starts[v], w.edge_starts[v + 1]):
@@ -62,61 +93,79 @@ def multiply_into(w, v, skip, r, out, at):
         if e == skip:
             continue
         start, peak = w.message_starts[e], 0.0
+        if logs:
+            for x in range(k):
+                out[at + x] += r[start + x]
+            continue
         for x in range(k):
-            out[at + x] *= r[start + x]
-            peak = max(peak, out[at + x])
+            value = out[at + x] * r[start + x]
+            if value < FLOOR and out[at + x] > 0.0 and r[start + x] > 0.0:
+                safe = False
+            out[at + x] = value
+            peak = max(peak, value)
         if 0.0 < peak < SMALL:
             scale += np.log(peak)
             for x in range(k):
                 out[at + x] /= peak
-    return scale
+    return scale, safe
 
 
 @kernel
-def to_factors(w, v, r, q, room):
+def carry(room, r, start, k, logs):
+    """Multiply a running product by a message; tell whether no product of positive numbers came too near to 0."""
+    peak, safe = 0.0, True
+    if logs:
+        for x in range(k):
+            room[x] += r[start + x]
+        return safe
+    for x in range(k):
+        value = room[x] * r[start + x]
+        if value < FLOOR and room[x] > 0.0 and r[start + x] > 0.0:
+            safe = False
+        room[x] = value
+        peak = max(peak, value)
+    if 0.0 < peak < SMALL:
+        for x in range(k):
+            room[x] /= peak
+    return safe
+
+
+@kernel
+def to_factors(w, v, r, q, room, logs):
     """Find q of all edges of variable v, each without the edge's own message: products from the left, times from the right."""
     k, first, last = w.cards[v], w.edge_starts[v], w.edge_starts[v + 1]
+    safe = True
     for x in range(k):
         room[x] = w.seen[w.state_starts[v] + x]
     for i in range(first, last):
-        start, peak = w.message_starts[w.edges[i]], 0.0
+        start = w.message_starts[w.edges[i]]
         for x in range(k):
             q[start + x] = room[x]
-            room[x] *= r[start + x]
-            peak = max(peak, room[x])
-        if 0.0 < peak < SMALL:
-            for x in range(k):
-                room[x] /= peak
+        safe = carry(room, r, start, k, logs) and safe
     for x in range(k):
-        room[x] = 1.0
-    massive = True
+        room[x] = 0.0 if logs else 1.0
     for i in range(last - 1, first - 1, -1):
-        start, peak, highest = w.message_starts[w.edges[i]], 0.0, 0.0
+        start = w.message_starts[w.edges[i]]
         for x in range(k):
-            q[start + x] *= room[x]
-            highest = max(highest, q[start + x])
-            room[x] *= r[start + x]
-            peak = max(peak, room[x])
-        if highest > 0.0:
-            for x in range(k):
-                q[start + x] /= highest
-        if 0.0 < peak < SMALL:
-            for x in range(k):
-                room[x] /= peak
-        massive = normalize(q, start, start + k) > 0.0 and massive
-    return massive
+            value = times(q[start + x], room[x], logs)
+            if not logs and value < FLOOR and q[start + x] > 0.0 and room[x] > 0.0:
+                safe = False
+            q[start + x] = value
+        safe = carry(room, r, start, k, logs) and safe
+        safe = normalize(q, start, start + k, logs) > (-np.inf if logs else 0.0) and safe
+    return safe
 
 
 @kernel
-def to_variables(w, m, q, out, maximize, digits, partial):
+def to_variables(w, m, q, r, out, maximize, logs, digits, partial):
     """Find r of all edges of factor m: its table times the other variables' messages, summed or maximized."""
     first, n = w.scope_starts[m], w.scope_starts[m + 1] - w.scope_starts[m]
-    begin = w.table_starts[m]
+    begin, nothing = w.table_starts[m], -np.inf if logs else 0.0
     if n == 0:
-        return w.tables[begin] > 0.0
+        return w.tables[begin] > nothing
     for i in range(w.message_starts[first], w.message_starts[first + n]):
-        out[i] = 0.0
-    if n == 2:
+        out[i] = nothing
+    if n == 2 and not logs:
         one, two = w.message_starts[first], w.message_starts[first + 1]
         ka, kb = w.cards[w.scopes[first]], w.cards[w.scopes[first + 1]]
         for a in range(ka):
@@ -135,31 +184,77 @@ def to_variables(w, m, q, out, maximize, digits, partial):
             digits[p] = 0
         for t in range(begin, w.table_starts[m + 1]):
             f = w.tables[t]
-            if f > 0.0:
+            if f > nothing:
                 for p in range(n):
                     partial[p] = f
-                    f *= q[w.message_starts[first + p] + digits[p]]
-                after = 1.0
+                    f = times(f, q[w.message_starts[first + p] + digits[p]], logs)
+                after = 0.0 if logs else 1.0
                 for p in range(n - 1, -1, -1):
                     at = w.message_starts[first + p] + digits[p]
-                    value = partial[p] * after
-                    out[at] = max(out[at], value) if maximize else out[at] + value
-                    after *= q[at]
-            p = n - 1
-            while p >= 0:
-                digits[p] += 1
-                if digits[p] < w.cards[w.scopes[first + p]]:
-                    break
-                digits[p] = 0
-                p -= 1
-    massive = True
+                    out[at] = plus(out[at], times(partial[p], after, logs), maximize, logs)
+                    after = times(after, q[at], logs)
+            count_up(w, first, n, digits)
+    if not logs:
+        for i in range(w.message_starts[first], w.message_starts[first + n]):  # what was 0 before is known to be
+            if out[i] < FLOOR and (out[i] > 0.0 or r[i] > 0.0) and lost(w, m, q, out, digits):
+                return False
+    safe = True
     for e in range(first, first + n):
-        massive = normalize(out, w.message_starts[e], w.message_starts[e + 1]) > 0.0 and massive
-    return massive
+        safe = normalize(out, w.message_starts[e], w.message_starts[e + 1], logs) > nothing and safe
+    return safe
 
 
 @kernel
-def flood(w, r, damping, maximize):
+def count_up(w, first, n, digits):
+    """Go to the next entry of a table, the last variable fastest."""
+    p = n - 1
+    while p >= 0:
+        digits[p] += 1
+        if digits[p] < w.cards[w.scopes[first + p]]:
+            break
+        digits[p] = 0
+        p -= 1
+
+
+@kernel
+def lost(w, m, q, out, digits):
+    """Tell whether a message of factor m is all but 0 at a state that has positive products."""
+    first, n = w.scope_starts[m], w.scope_starts[m + 1] - w.scope_starts[m]
+    for p in range(n):
+        digits[p] = 0
+    for t in range(w.table_starts[m], w.table_starts[m + 1]):
+        if w.tables[t] > 0.0:
+            zeros = 0
+            for p in range(n):
+                zeros += q[w.message_starts[first + p] + digits[p]] == 0.0
+            for p in range(n):
+                at = w.message_starts[first + p] + digits[p]
+                if out[at] < FLOOR and zeros == int(q[at] == 0.0):
+                    return True
+        count_up(w, first, n, digits)
+    return False
+
+
+@kernel
+def moved(new, old, logs):
+    """Give the distance of two entries of a message; of logarithms, in units of the larger of 1 and their size."""
+    if new == old:
+        return 0.0
+    if not logs:
+        return abs(new - old)
+    return min(abs(new - old) / max(1.0, abs(old)), 1.0) if min(new, old) > -np.inf else 1.0
+
+
+@kernel
+def mixed(new, old, damping, logs):
+    """Keep a part of the old message; of logarithms, where −inf stays what it is."""
+    if logs and (damping == 0.0 or damping == 1.0 or new == -np.inf):
+        return old if damping == 1.0 else new
+    return (1.0 - damping) * new + damping * old
+
+
+@kernel
+def flood(w, r, damping, maximize, logs):
     """Send all messages at once: r from q from the r before. With damping 1 nothing changes but what is returned."""
     most = 1
     for v in range(len(w.cards)):
@@ -168,42 +263,42 @@ def flood(w, r, damping, maximize):
     q, fresh, room = np.empty(len(r)), np.empty(len(r)), np.empty(most)
     digits, partial = np.empty(len(w.scopes) + 1, np.int64), np.empty(len(w.scopes) + 1)
     for v in range(len(w.cards)):
-        if not to_factors(w, v, r, q, room):
+        if not to_factors(w, v, r, q, room, logs):
             return -1.0
     for m in range(n):
-        if not to_variables(w, m, q, fresh, maximize, digits, partial):
+        if not to_variables(w, m, q, r, fresh, maximize, logs, digits, partial):
             return -1.0
     change = 0.0
     for i in range(len(r)):
-        change = max(change, abs(fresh[i] - r[i]))
-        r[i] = (1.0 - damping) * fresh[i] + damping * r[i]
+        change = max(change, moved(fresh[i], r[i], logs))
+        r[i] = mixed(fresh[i], r[i], damping, logs)
     return change
 
 
 @kernel
-def refresh(w, m, r, q, fresh, maximize, digits, partial):
+def refresh(w, m, r, q, fresh, maximize, logs, digits, partial):
     """Find the messages of one factor from the newest of its neighbors."""
     for e in range(w.scope_starts[m], w.scope_starts[m + 1]):
         start = w.message_starts[e]
-        multiply_into(w, w.scopes[e], e, r, q, start)
-        if not normalize(q, start, w.message_starts[e + 1]) > 0.0:
+        _, safe = multiply_into(w, w.scopes[e], e, r, q, start, logs)
+        if not (normalize(q, start, w.message_starts[e + 1], logs) > (-np.inf if logs else 0.0) and safe):
             return False
-    return to_variables(w, m, q, fresh, maximize, digits, partial)
+    return to_variables(w, m, q, r, fresh, maximize, logs, digits, partial)
 
 
 @kernel
-def sweep(w, order, r, damping, maximize):
+def sweep(w, order, r, damping, maximize, logs):
     """Send the messages of one factor after another, from the last of an order to the first and back."""
     q, fresh = np.empty(len(r)), np.empty(len(r))
     digits, partial = np.empty(len(w.scopes) + 1, np.int64), np.empty(len(w.scopes) + 1)
     n, change = len(order), 0.0
     for turn in range(2 * n):
         m = order[n - 1 - turn] if turn < n else order[turn - n]
-        if not refresh(w, m, r, q, fresh, maximize, digits, partial):
+        if not refresh(w, m, r, q, fresh, maximize, logs, digits, partial):
             return -1.0
         for i in range(w.message_starts[w.scope_starts[m]], w.message_starts[w.scope_starts[m + 1]]):
-            change = max(change, abs(fresh[i] - r[i]))
-            r[i] = (1.0 - damping) * fresh[i] + damping * r[i]
+            change = max(change, moved(fresh[i], r[i], logs))
+            r[i] = mixed(fresh[i], r[i], damping, logs)
     return change
 
 
@@ -218,7 +313,7 @@ def lift(heap, half, m, value):
 
 
 @kernel
-def chase(w, heap, r, damping, maximize, tol):
+def chase(w, heap, r, damping, maximize, logs, tol):
     """Send as many factors' messages as there are factors, always of the one whose neighbors' messages changed most since."""
     q, fresh = np.empty(len(r)), np.empty(len(r))
     digits, partial = np.empty(len(w.scopes) + 1, np.int64), np.empty(len(w.scopes) + 1)
@@ -230,14 +325,14 @@ def chase(w, heap, r, damping, maximize, tol):
         while i < half:
             i = 2 * i if heap[2 * i] == heap[i] else 2 * i + 1
         m = i - half
-        if not refresh(w, m, r, q, fresh, maximize, digits, partial):
+        if not refresh(w, m, r, q, fresh, maximize, logs, digits, partial):
             return -1.0
         left = 0.0
         for e in range(w.scope_starts[m], w.scope_starts[m + 1]):
             change = 0.0
             for j in range(w.message_starts[e], w.message_starts[e + 1]):
-                change = max(change, abs(fresh[j] - r[j]))
-                r[j] = (1.0 - damping) * fresh[j] + damping * r[j]
+                change = max(change, moved(fresh[j], r[j], logs))
+                r[j] = mixed(fresh[j], r[j], damping, logs)
             left = max(left, damping * change)
             v, told = w.scopes[e], (1.0 - damping) * change
             for j in range(w.edge_starts[v], w.edge_starts[v + 1]):
@@ -249,25 +344,30 @@ def chase(w, heap, r, damping, maximize, tol):
 
 
 @kernel
-def beliefs(w, r, maximize, variables, factors):
-    """Fill in normalized beliefs of variables and of factors, and give Bethe's estimate of log Z (without the scale of tables).
+def beliefs(w, r, maximize, variables, factors, logs):
+    """Fill in normalized beliefs of variables and of factors; logarithms, if the messages are.
 
+    Give Bethe's estimate of log Z (without the scale of tables), and whether no product came too near to 0.
     It is Σ log Z_v + Σ log Z_m − Σ log Z_e with the normalizers of Π r, f Π q and q · r; maxima in place of sums if asked for.
     """
-    q = np.empty(len(r))
-    total = 0.0
+    q, nothing = np.empty(len(r)), -np.inf if logs else 0.0
+    total, safe = 0.0, True
     for v in range(len(w.cards)):
         a, b = w.state_starts[v], w.state_starts[v + 1]
-        total += multiply_into(w, v, -1, r, variables, a)
-        total += np.log(weigh(variables, a, b, maximize))
+        scale, near = multiply_into(w, v, -1, r, variables, a, logs)
+        weight = weigh(variables, a, b, maximize, logs)
+        total += scale + weight
+        safe = safe and near and weight > -np.inf
     for e in range(len(w.scopes)):
         start, v = w.message_starts[e], w.scopes[e]
-        multiply_into(w, v, e, r, q, start)
-        normalize(q, start, w.message_starts[e + 1])
-        z = 0.0
+        _, near = multiply_into(w, v, e, r, q, start, logs)
+        safe = normalize(q, start, w.message_starts[e + 1], logs) > nothing and near and safe
+        z = nothing
         for i in range(start, w.message_starts[e + 1]):
-            z = max(z, q[i] * r[i]) if maximize else z + q[i] * r[i]
-        total -= np.log(z)
+            z = plus(z, times(q[i], r[i], logs), maximize, logs)
+        if not z > nothing:
+            return total, False
+        total -= z if logs else np.log(z)
     for m in range(len(w.table_starts) - 1):
         a, b = w.table_starts[m], w.table_starts[m + 1]
         first = w.scope_starts[m]
@@ -275,21 +375,26 @@ def beliefs(w, r, maximize, variables, factors):
             value, rest = w.tables[t], t - a
             for e in range(w.scope_starts[m + 1] - 1, first - 1, -1):
                 k = w.cards[w.scopes[e]]
-                value *= q[w.message_starts[e] + rest % k]
+                value = times(value, q[w.message_starts[e] + rest % k], logs)
                 rest //= k
             factors[t] = value
-        total += np.log(weigh(factors, a, b, maximize))
-    return total
+        weight = weigh(factors, a, b, maximize, logs)
+        total += weight
+        safe = safe and weight > (-np.inf if logs else np.log(FLOOR))
+    return total, safe
 
 
 @kernel
-def weigh(x, a, b, maximize):
-    """Normalize x[a:b] to the sum one; give what its sum, or its maximum, was."""
-    peak = 0.0
+def weigh(x, a, b, maximize, logs):
+    """Normalize x[a:b] to the sum one; give the logarithm of what its sum, or its maximum, was."""
+    peak = -np.inf
     for i in range(a, b):
         peak = max(peak, x[i])
-    total = normalize(x, a, b)
-    return peak if maximize else total
+    total = normalize(x, a, b, logs)
+    weight = peak if maximize else total
+    if logs:
+        return weight
+    return np.log(weight) if weight > 0.0 else -np.inf
 
 
 @kernel
@@ -340,7 +445,7 @@ def breadth_first(w, known):
 
 @kernel
 def decode(w, r, order, states):
-    """Choose states one variable after another: the best given those chosen, for max-product messages.
+    """Choose states one variable after another: the best given those chosen, for max-product messages, in logarithms.
 
     Each factor counts at its maximum over the variables not chosen, weighed by their messages. On a tree, outward from a root,
     that is a maximizer even if there are several.
@@ -348,15 +453,14 @@ def decode(w, r, order, states):
     q, score = np.empty(len(r)), np.empty(len(w.seen))
     digits = np.empty(len(w.scopes) + 1, np.int64)
     for e in range(len(w.scopes)):
-        multiply_into(w, w.scopes[e], e, r, q, w.message_starts[e])
-        normalize(q, w.message_starts[e], w.message_starts[e + 1])
+        multiply_into(w, w.scopes[e], e, r, q, w.message_starts[e], True)
+        normalize(q, w.message_starts[e], w.message_starts[e + 1], True)
     for v in order:
         k = w.cards[v]
         for x in range(k):
             score[x] = w.seen[w.state_starts[v] + x]
         for i in range(w.edge_starts[v], w.edge_starts[v + 1]):
-            m = w.factor_of[w.edges[i]]
-            best_of_factor(w, m, v, q, states, digits, score, k)
+            best_of_factor(w, w.factor_of[w.edges[i]], v, q, states, digits, score, k)
         best = 0
         for x in range(1, k):
             if score[x] > score[best]:
@@ -366,9 +470,9 @@ def decode(w, r, order, states):
 
 @kernel
 def best_of_factor(w, m, v, q, states, digits, score, k):
-    """Multiply the scores of v's states by what factor m can still reach."""
+    """Add to the scores of v's states what factor m can still reach."""
     first, n, here = w.scope_starts[m], w.scope_starts[m + 1] - w.scope_starts[m], 0
-    reach = np.zeros(k)
+    reach = np.full(k, -np.inf)
     for p in range(n):
         digits[p] = 0
         if w.scopes[first + p] == v:
@@ -381,22 +485,11 @@ def best_of_factor(w, m, v, q, states, digits, score, k):
                 continue
             if states[u] >= 0:
                 if states[u] != digits[p]:
-                    value = 0.0
+                    value = -np.inf
                     break
             else:
-                value *= q[w.message_starts[first + p] + digits[p]]
+                value += q[w.message_starts[first + p] + digits[p]]
         reach[digits[here]] = max(reach[digits[here]], value)
-        p = n - 1
-        while p >= 0:
-            digits[p] += 1
-            if digits[p] < w.cards[w.scopes[first + p]]:
-                break
-            digits[p] = 0
-            p -= 1
-    peak = 0.0
+        count_up(w, first, n, digits)
     for x in range(k):
-        score[x] *= reach[x]
-        peak = max(peak, score[x])
-    if peak > 0.0:
-        for x in range(k):
-            score[x] /= peak
+        score[x] += reach[x]

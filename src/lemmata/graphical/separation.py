@@ -17,7 +17,7 @@ from collections import deque
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from lemmata.graphical.arrows import ancestors
+from lemmata.graphical.arrows import ancestors, cycle_of
 
 SHOWN = 8  # trails in a printed explanation
 
@@ -89,7 +89,7 @@ def d_separated(parents, x, y, given=()):
 
     Parameters
     ----------
-    parents : {variable: its parents}.
+    parents : {variable: its parents}, without a directed cycle.
     x, y, given : A variable or several; none of them may be in two of the three.
 
     Returns
@@ -127,6 +127,9 @@ class _Net:
                 if parent not in self.children:
                     raise ValueError(f"The parent {parent!r} of {name!r} is no variable of the net.")
                 self.children[parent].append(name)
+        cycle = cycle_of(parents)
+        if cycle:
+            raise ValueError(f"The arrows form a cycle: {' → '.join(map(str, cycle))}; d-separation is defined without.")
 
     def chosen(self, names):
         """Read one name or a collection of them."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from lemmata.core.certificate import Certificate, Check, same
 from lemmata.graphical.factor import Factor
+from lemmata.graphical.model import code_of, soft
 
 AGREE = 1e-9  # part of log Z, or nats, in which two vertices may differ: rounding of sums of thousands of logarithms
 
@@ -159,17 +160,14 @@ def log_sum(values):
 
 
 def _log_likelihoods(name, what, cards):
-    """Turn the number of a state, or likelihoods of the states, into logarithms."""
+    """Turn the number of a state, or a list with the likelihood of each state, into logarithms."""
     if name not in cards:
         raise ValueError(f"There is evidence for {name!r}, which is in no factor.")
-    likelihoods = np.asarray(what, dtype=float)
-    if likelihoods.ndim == 0:
-        state = int(likelihoods)
-        if state != likelihoods or not 0 <= state < cards[name]:
-            raise ValueError(f"The variable {name!r} has the states 0 to {cards[name] - 1}, and the evidence says {what!r}.")
-        likelihoods = np.eye(cards[name])[state]
-    if likelihoods.shape != (cards[name],) or not (likelihoods >= 0).all():
-        raise ValueError(f"The evidence for {name!r} needs {cards[name]} likelihoods, none negative.")
+    size = cards[name]
+    if isinstance(what, (list, np.ndarray)) and np.ndim(what) == 1:
+        likelihoods = soft(name, what, size)
+    else:
+        likelihoods = np.eye(size)[code_of(name, what, {state: state for state in range(size)}, size)]
     with np.errstate(divide="ignore"):
         return np.log(likelihoods)
 
@@ -205,7 +203,7 @@ class SumProduct:
     """
 
     def __init__(self, factors, evidence=None):
-        self.factors, self.evidence = list(factors), dict(evidence or {})
+        self.factors, self.evidence = _as_factors(factors), dict(evidence or {})
         tree = Tree(self.factors, self.evidence)
         edges = walk_forest(tree.scopes)
         self.q, self.r = tree.inward(edges)
@@ -298,6 +296,13 @@ class SumProduct:
         )
 
 
+def _as_factors(factors):
+    """Make factors of pairs (variables, table)."""
+    if hasattr(factors, "factors"):
+        raise ValueError(f"sum_product takes a list of factors, not a {type(factors).__name__}; give it the model's .factors.")
+    return [factor if isinstance(factor, Factor) else Factor(*factor) for factor in factors]
+
+
 def _whole(tree, edges, r):
     """Add log Z of all trees, read at their roots, and the factors without variables."""
     roots = set(roots_of(edges, tree.cards).values())
@@ -328,8 +333,8 @@ def sum_product(factors, evidence=None):
 
     Parameters
     ----------
-    factors : List of `Factor`.
-    evidence : {variable: number of its state, or likelihoods of its states}.
+    factors : List of `Factor`, or of pairs (variables, table).
+    evidence : {variable: number of its state, or a list with the likelihood of each}.
 
     Examples
     --------

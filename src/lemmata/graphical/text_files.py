@@ -31,6 +31,8 @@ class FileFormatError(ValueError):
 
 def read_text(source, is_text):
     """Give the text of a path, an open file, or of the text itself; unpack what gzip packed."""
+    if isinstance(source, str) and not source.strip():
+        raise ValueError("A model is read from a path, a text or an open file, and this text is empty.")
     if hasattr(source, "read"):
         data = source.read()
     elif isinstance(source, str) and is_text(source):

@@ -23,7 +23,10 @@ import numpy as np
 
 from lemmata.graphical.arrows import cycle_of
 from lemmata.graphical.factor import Factor
-from lemmata.graphical.text_files import DRIFT, NUMBER, ROUNDING, FileFormatError, read_text, write_text
+from lemmata.graphical.text_files import DRIFT, NUMBER, FileFormatError, divided, read_text, row_sums, write_text
+
+KINDS = ("MARKOV", "BAYES")
+LOWEST, HIGHEST = np.log(np.finfo(float).tiny), np.log(np.finfo(float).max)  # what can be written without a logarithm
 
 
 def from_uai(source, evidence=None):
@@ -31,7 +34,7 @@ def from_uai(source, evidence=None):
 
     Parameters
     ----------
-    source : Path, open file, or the text itself; packed by gzip or not.
+    source : Path, open file, or the text itself, which begins with MARKOV or BAYES or has several lines; packed by gzip or not.
     evidence : The same for a file of evidence, or {variable: state}. Each observation becomes a factor of the model, which is
         one at the state and zero elsewhere.
 
@@ -73,7 +76,14 @@ def from_uai(source, evidence=None):
 
 
 def _is_text(text):
-    return len(text.split(None, 1)) > 1
+    """Tell the text of a model from a path, which may have blanks as well."""
+    first, second = (*text.split(None, 2), "", "")[:2]
+    return "\n" in text or first in KINDS or (first.upper() in KINDS and second.isdecimal())
+
+
+def _is_text_of_evidence(text):
+    """Tell the text of evidence from a path."""
+    return "\n" in text or all(word.isdecimal() for word in text.split(None, 2)[:2])
 
 
 def _is_net(factors, n):
@@ -86,9 +96,10 @@ def _is_net(factors, n):
 
 
 def _divided(table):
-    """Divide rows by their sums, unless rounding alone keeps these from one."""
-    sums = table.sum(axis=-1, keepdims=True)
-    return table if (np.abs(sums - 1) <= ROUNDING).all() else table / sums
+    """Divide those rows by their sums that rounding alone does not keep from one."""
+    values, size = table.ravel(), table.shape[-1]
+    sizes = np.full(values.size // size, size)
+    return divided(values, sizes, *row_sums(values, sizes)).reshape(table.shape)
 
 
 class _Tokens:
@@ -151,7 +162,7 @@ def parse_uai(text):
     """
     tokens = _Tokens(text)
     kind = tokens.word("MARKOV or BAYES").upper()
-    if kind not in ("MARKOV", "BAYES"):
+    if kind not in KINDS:
         raise tokens.error(f"expected MARKOV or BAYES, found {tokens.words[0]!r}.")
     n = tokens.whole("the number of variables", 1)
     cards = [tokens.whole(f"the number of states of variable {v}", 1) for v in range(n)]
@@ -186,7 +197,7 @@ def read_uai_evidence(source):
     >>> read_uai_evidence("2 0 1 7 0")
     {0: 1, 7: 0}
     """
-    tokens = _Tokens(read_text(source, lambda text: text.split()[:1] != [] and text.split()[0].isdecimal()))
+    tokens = _Tokens(read_text(source, _is_text_of_evidence))
     count = tokens.whole("the number of observed variables", 0)
     if count == 1 and len(tokens.words) % 2 == 0:  # samples, not variables: these come in pairs after their number
         count = tokens.whole("the number of observed variables", 0)
@@ -204,7 +215,9 @@ def to_uai(model, path=None):
     """Write a model in the UAI format: BAYES for a Bayes net, MARKOV for a factor graph.
 
     Names and labels are lost: variables become their numbers in the order of the model, unless their names are such numbers.
-    Numbers are written so that reading them gives the same bits.
+    Numbers are written so that reading them gives the same bits. The format has no logarithms: factors that have are written as
+    plain numbers and, if these would leave the range of floats, divided by the largest. That changes Z, and P not; entries that
+    are then still below that range become 0.
 
     Parameters
     ----------
@@ -238,7 +251,16 @@ def to_uai(model, path=None):
     for factor in model.factors:
         lines.append(" ".join(map(str, [len(factor.variables), *(numbers[name] for name in factor.variables)])))
     for factor in model.factors:
-        values = factor.as_linear().values
+        values = _plain(factor)
         rows = values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist()
         lines += ["", str(values.size), *(" " + " ".join(map(repr, row)) for row in rows)]
     return write_text("\n".join(lines) + "\n", path)
+
+
+def _plain(factor):
+    """Give the values of a factor without logarithms; the largest is 1 if they would leave the range of floats."""
+    if not factor.log:
+        return factor.values
+    there = factor.values[np.isfinite(factor.values)]
+    far = there.size and not (there.min() >= LOWEST and there.max() <= HIGHEST)
+    return np.exp(factor.values - (there.max() if far else 0.0))
