@@ -23,7 +23,8 @@ from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
 from lemmata.core.iterate import iterate
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.junction_tree import ImpossibleEvidence
-from lemmata.graphical.loopy_kernels import Wiring, beliefs, breadth_first, chase, decode, flood, sweep
+from lemmata.graphical.loopy_beliefs import beliefs, breadth_first, decode
+from lemmata.graphical.loopy_kernels import Wiring, chase, flood, sweep
 from lemmata.graphical.model import Assignment, encode_evidence, some
 from lemmata.graphical.sum_product import log_sum, walk_forest
 
