@@ -3,7 +3,7 @@
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.graphical.loopy_kernels import count_up, multiply_into, normalize, plus, times
+from lemmata.graphical.loopy_kernels import FLOOR, count_up, multiply_into, normalize, plus, times
 
 
 @kernel
