@@ -137,3 +137,57 @@ def test_weights_without_a_tail():
 def test_one_row_of_draws_is_refused():
     with pytest.raises(ValueError, match="shape"):
         diagnostics.rhat(np.arange(10.0))
+
+
+def test_few_weights_that_decide_are_the_heaviest_tail():
+    logs = np.full(1000, -np.inf)
+    logs[:4] = [0, -5, -10, -20]
+    assert diagnostics.pareto_smooth(logs)[1] == np.inf
+    logs[:4] = 0.0  # equal, and too few
+    assert diagnostics.pareto_smooth(logs)[1] == np.inf
+    logs[:50] = 0.0
+    assert diagnostics.pareto_smooth(logs)[1] == -np.inf
+    plateau = np.zeros(1000)  # as of a discrete target: three draws are a little heavier than all others
+    plateau[:3] = 0.3
+    assert diagnostics.pareto_smooth(plateau)[1] < 0.5
+    plateau[:3] = 30.0
+    assert diagnostics.pareto_smooth(plateau)[1] > 0.7
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1e-17), (0.0, 1e-140), (1.0, 1e-13), (0.0, 1e17)])
+def test_measures_do_not_depend_on_the_unit(offset, scale):
+    x = autoregression(0.7, chains=4, n=300)
+    y = offset + scale * x
+    assert diagnostics.ess_mean(y) == pytest.approx(diagnostics.ess_mean(x), rel=0.02)  # 1 + 1e-13 has three digits left
+    assert diagnostics.mcse_mean(y) == pytest.approx(scale * diagnostics.mcse_mean(x), rel=0.02)
+    assert diagnostics.split_rhat(y) == pytest.approx(diagnostics.split_rhat(x), rel=0.01)
+    assert diagnostics.split_rhat(y + 10 * scale * np.arange(4)[:, None]) > 2
+
+
+LIGHT = {
+    "normal": lambda rng, size: rng.normal(size=size),
+    "exponential": lambda rng, size: rng.exponential(size=size),
+    "Laplace": lambda rng, size: rng.laplace(size=size),
+    "uniform": lambda rng, size: rng.random(size),
+    "Poisson": lambda rng, size: rng.poisson(300.0, size),
+    "geometric": lambda rng, size: rng.geometric(0.01, size),
+    "two modes": lambda rng, size: np.where(rng.random(size) < 0.1, 30.0, 0.0) + rng.random(size),
+}
+
+
+@pytest.mark.parametrize("n", [125, 500])
+@pytest.mark.parametrize("name", LIGHT)
+def test_light_tails_are_not_taken_for_heavy_ones(name, n):
+    x = LIGHT[name](np.random.default_rng(n), (4, n, 1000))
+    shapes, counted = diagnostics.tail_shape(x, np.full(1000, 4.0 * n))
+    assert (shapes > diagnostics.K_LIMIT).sum() == 0
+    assert (shapes > diagnostics.spread_limit(counted)).sum() <= 2  # less than one in a thousand
+
+
+def test_heavy_tails_are_seen():
+    rng = np.random.default_rng(0)
+    shapes, _ = diagnostics.tail_shape(rng.standard_cauchy((4, 5000, 100)), np.full(100, 20_000.0))
+    assert (shapes > diagnostics.K_LIMIT).sum() >= 99
+    shapes, counted = diagnostics.tail_shape(-np.abs(rng.standard_t(1.5, (4, 5000, 100))), np.full(100, 20_000.0))
+    assert (shapes > diagnostics.spread_limit(counted)).sum() >= 99
+    assert np.isnan(diagnostics.tail_shape(np.ones((2, 3)))[0])

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chisquare, kstest, norm
 from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.sampling import Calibration, gibbs, metropolis_hastings, simulation_based_calibration
@@ -111,3 +111,24 @@ def test_few_effective_draws_are_told_and_shapes_are_checked():
         simulation_based_calibration(prior, simulate, lambda x, rng: rng.normal(size=(99, 3)), 5, random_state=0)
     with pytest.raises(ValueError, match="names must be 2"):
         simulation_based_calibration(prior, simulate, lambda x, rng: rng.normal(size=(99, 2)), 5, names=["a"], random_state=0)
+
+
+def ranks_of(n, shift, scale, seed):
+    """Ranks of standard normal truths among 99 draws from another normal law."""
+    rng = np.random.default_rng(seed)
+    return Calibration(rng.binomial(99, norm.cdf((rng.normal(size=n) - shift) / scale))[:, None], 99, ("x",), 10)
+
+
+def test_small_shifts_and_spreads_are_found_and_nothing_else():
+    refused = {}
+    for shift, scale in ((0.2, 1.0), (0.0, 0.8), (0.0, 1.2)):
+        refused[shift, scale] = sum(not ranks_of(500, shift, scale, seed).certify().holds for seed in range(50))
+    assert min(refused.values()) >= 30  # 40, 50 and 48 are expected
+    assert sum(not ranks_of(500, 0.0, 1.0, seed).certify().holds for seed in range(1000)) <= 5  # 1 is expected
+
+
+def test_p_values_of_right_ranks_are_uniform():
+    found = [ranks_of(200, 0.0, 1.0, seed) for seed in range(500)]
+    for measure in ("p_shift", "p_spread"):
+        assert kstest([getattr(one, measure)[0] for one in found], "uniform").pvalue > LEVEL
+    assert Calibration(np.arange(50)[:, None] % 2, 1, ("x",), 2).p_spread.tolist() == [1.0]

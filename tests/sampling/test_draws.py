@@ -161,3 +161,57 @@ def test_without_xarray_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(ImportError, match="pip install arviz"):
         independent().to_arviz()
+
+
+def test_moments_that_do_not_exist_are_refused():
+    rng = np.random.default_rng(0)
+    cauchy = Draws(rng.standard_cauchy((4, 5000, 1)))
+    with pytest.raises(ValueError, match=r"mean of x .* its tails are too heavy \(Pareto k = 1\.\d+, above 0\.7"):
+        cauchy.mean()
+    assert cauchy.mean(check=False).shape == (1,)
+    assert abs(cauchy.quantile(0.5)[0]) < 0.1
+    assert [check.name for check in cauchy.certify().failed] == ["tails"]
+    with pytest.raises(ValueError, match=r"standard deviation of x .*above 0\.35"):
+        Draws(rng.standard_t(1.5, (4, 5000, 1))).std()
+    for seed in range(20):  # and those that do exist are not
+        rng = np.random.default_rng(seed)
+        light = [rng.normal(size=(4, 500)), rng.exponential(size=(4, 500)), rng.poisson(300.0, (4, 500)).astype(float)]
+        draws = Draws(np.stack(light, axis=2))
+        if draws._passes().all():
+            draws.mean()
+            draws.std()
+
+
+def test_truth_values_are_integers_and_other_kinds_are_refused():
+    values = np.random.default_rng(0).random((4, 500, 1)) < 0.3
+    draws = Draws(values)
+    assert draws.mean()[0] == values.mean()
+    assert "pass" in str(draws.summary())
+    for bad in (values * 1j, values.astype(object), values.astype(str)):
+        with pytest.raises(ValueError, match="real numbers or integers"):
+            Draws(bad)
+
+
+def test_parts_by_something_else_than_names_and_whole_numbers():
+    draws = independent(n=10)
+    with pytest.raises(TypeError, match="by name"):
+        draws[0]
+    with pytest.raises(ValueError, match="step must be a whole number"):
+        draws.thin(1.5)
+    with pytest.raises(ValueError, match="whole number of draws"):
+        draws.discard(1.0)
+
+
+def test_names_that_clash_in_xarray_are_refused_and_gaps_are_kept():
+    pytest.importorskip("xarray")
+    for names in (["a", "a[0]"], ["chain", "b"], ["a_dim_0", "a[1]"]):
+        with pytest.raises(ValueError, match="two things in xarray"):
+            independent(names=names).to_arviz()
+    assert independent(names=["a[1]", "a[4]"]).to_arviz()["posterior"]["a_dim_0"].values.tolist() == [1, 4]
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1e-17), (1.0, 1e-13)])
+def test_agreement_does_not_depend_on_the_unit(offset, scale):
+    x = np.random.default_rng(0).normal(size=(4, 500, 1)) + 2.0 * np.arange(4)[:, None, None]
+    assert Draws(offset + scale * x).agreement()[0] == pytest.approx(Draws(x).agreement()[0], rel=0.02)
+    assert Draws(np.full((4, 50, 1), 0.1)).agreement()[0] == 0.0

@@ -8,6 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import lemmata
 from lemmata.graphical import Factor, FactorGraph, enumerate_joint
+from lemmata.graphical.gibbs_program import SiteProgram
+from lemmata.sampling import block_gibbs
+from lemmata.sampling.block_gibbs import BlockProgram
 from lemmata.sampling.factor_gibbs import certify_gibbs, gibbs_marginals, gibbs_on_factors
 from sampling.grids import SIGMAS, asia, loop, torus, transfer_energy, within
 
@@ -182,3 +185,61 @@ def test_starts_by_name_and_errors():
         gibbs_on_factors(model, 3, evidence={(0, 0): 7})
     with pytest.raises(ValueError, match="more than"):
         certify_gibbs(torus(5, 5, 0.1))
+
+
+@pytest.mark.parametrize("run", [gibbs_on_factors, gibbs_marginals, block_gibbs])
+def test_long_runs_are_made_of_short_calls(run, monkeypatch):
+    """Ctrl-C is heard between two calls of a kernel only: so none may be asked for a whole warm-up or batch."""
+    asked = []
+
+    def hear(own, x, state, n_sweeps, *rest):
+        asked.append(n_sweeps)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+
+    for program in (SiteProgram, BlockProgram):
+        monkeypatch.setattr(program, "run", hear)
+        monkeypatch.setattr(program, "average", hear)
+    for warmup in (10**8, 0) if run is gibbs_marginals else (10**8,):
+        asked.clear()
+        with lemmata.config(n_threads=1), pytest.raises(KeyboardInterrupt):
+            run(loop(), 10**9 if warmup == 0 else 100, warmup=warmup, random_state=0)
+        assert max(asked) < 1000
+
+
+def test_an_interrupted_average_keeps_whole_batches(monkeypatch):
+    model, calls, honest = loop(), [0], SiteProgram.average
+
+    def tire(own, *given):
+        calls[0] += 1
+        if calls[0] == 300:
+            raise KeyboardInterrupt
+        honest(own, *given)
+
+    monkeypatch.setattr(SiteProgram, "average", tire)
+    with lemmata.config(n_threads=1), pytest.warns(ConvergenceWarning, match="interrupted"):
+        found = gibbs_marginals(model, 10_000, n_batches=1000, random_state=0)
+    assert all(p.sum() == pytest.approx(1, rel=1e-12) for p in found.probabilities.values())
+    assert 0 < found.standard_errors[0][0] < 0.05
+
+
+def test_progress_of_the_warm_up_is_shown(capsys):
+    gibbs_on_factors(loop(), 100, random_state=0, verbose=1)
+    assert "warm-up" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("run", [gibbs_on_factors, gibbs_marginals, block_gibbs])
+@pytest.mark.parametrize("warmup", [-5, 2.5])
+def test_the_length_of_a_warm_up_is_checked(run, warmup):
+    with pytest.raises(ValueError, match="warmup must be a whole number"):
+        run(loop(), 10, warmup=warmup)
+
+
+def test_kind_errors():
+    with pytest.raises(ValueError, match="n_batches must be a whole number"):
+        gibbs_marginals(loop(), 10, n_batches=2.5)
+    with pytest.raises(ValueError, match="there is nothing to prove"):
+        certify_gibbs(loop(), evidence=dict.fromkeys(range(5), 1))
+    words = FactorGraph([(("rain", "wet"), [[3.0, 1.0], [1.0, 2.0]])])
+    with pytest.raises(ValueError, match=r"'rain' is one name: write \['rain'\]"):
+        block_gibbs(words, 10, ["rain", "wet"])

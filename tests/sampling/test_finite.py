@@ -118,3 +118,12 @@ def test_errors():
         gibbs_matrix(np.ones((2, 2)), scan="up")
     with pytest.raises(ValueError, match="shape"):
         stationarity(np.eye(2), [1.0])
+
+
+def test_axes_and_empty_lists_are_checked():
+    joint = np.ones((2, 2))
+    for blocks, match in (([[5]], "the axis 5"), ([[-1]], "the axis -1"), ([], "at least one block")):
+        with pytest.raises(ValueError, match=match):
+            gibbs_matrix(joint, blocks=blocks)
+    with pytest.raises(ValueError, match="a list of at least one"):
+        transition_matrix([], range(3))

@@ -125,3 +125,49 @@ def test_a_number_in_the_place_of_the_start_is_explained():
 
     with pytest.raises(ValueError, match="write n_draws=500"):
         gibbs(FactorGraph([("a", [1.0, 2.0])]), 500)
+
+
+def test_every_chain_may_have_its_own_start():
+    stay = [lambda x, rng: x[0], lambda x, rng: x[1]]
+    starts = np.arange(8.0).reshape(4, 2)
+    for start in (starts, starts.tolist()):
+        assert gibbs(stay, start, 3, random_state=0).values[:, 0].tolist() == starts.tolist()
+    parts = {"a": lambda x, rng: x["a"]}
+    assert gibbs(parts, [{"a": float(i)} for i in range(4)], 3, random_state=0).values[:, 0, 0].tolist() == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="one for each of 4; there are 3"):
+        gibbs(stay, starts[:3], 3)
+    with pytest.raises(ValueError, match="same number of coordinates"):
+        gibbs(stay, [[0.0], [1.0, 2.0]], 3, n_chains=2)
+
+
+def test_a_conditional_that_changes_the_point_changes_no_other_coordinate():
+    def careless(x, rng):
+        x[1] = 99.0
+        return rng.normal()
+
+    assert gibbs([careless, lambda x, rng: x[1]], [0.0, 1.0], 10, random_state=0).values[:, :, 1].max() == 1.0
+
+
+def test_what_is_missing_is_named():
+    from sklearn.exceptions import NotFittedError
+
+    from lemmata.graphical import BayesNet, FactorGraph
+
+    with pytest.raises(ValueError, match="start is needed"):
+        gibbs([conditional(0)])
+    with pytest.raises(ValueError, match="conditionals must be"):
+        gibbs(conditional(0), [0.0])
+    with pytest.raises(NotFittedError):
+        gibbs(BayesNet({"a": (), "b": ("a",)}))
+    graph = FactorGraph([("ab", [[3.0, 1.0], [1.0, 2.0]])])
+    for option in ({"names": ["x", "y"]}, {"log_density": lambda x: 0.0}):
+        with pytest.raises(ValueError, match="graphical model brings both"):
+            gibbs(graph, **option)
+    with pytest.raises(ValueError, match="none for 'b'"):
+        gibbs(graph, {"a": 1}, 5)
+    with pytest.raises(ValueError, match="the state number 5; its states are 0 to 1"):
+        gibbs(graph, [5, 0], 5)
+    with pytest.raises(ValueError, match="the evidence says 1"):
+        gibbs(graph, [0, 0], 5, evidence={"b": 1})
+    found = gibbs(graph, lambda rng: {"a": 1}, 5, evidence={"b": 1}, random_state=0)
+    assert (found.values[:, :, 1] == 1).all()

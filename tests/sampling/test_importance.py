@@ -27,7 +27,9 @@ def test_weights_of_a_normal_law_under_a_wider_one():
 @pytest.mark.item("SMP-01")
 def test_the_unbiased_estimate_is_unbiased_and_its_error_is_its_spread():
     target, law, options = Normal(0.0, 1.0).logpdf, Normal(0.5, 1.5), {"n_draws": 100, "self_normalized": False}
-    runs = [importance(target, law, random_state=seed, **options) for seed in range(1000)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 100 draws are few
+        runs = [importance(target, law, random_state=seed, **options) for seed in range(1000)]
     estimates = np.array([run.estimate for run in runs])
     assert abs(estimates.mean()) < ERRORS * estimates.std() / np.sqrt(len(runs))
     assert np.sqrt(np.mean([run.standard_error**2 for run in runs])) == pytest.approx(estimates.std(), rel=0.1)
@@ -143,3 +145,36 @@ def test_errors():
         importance(norm.logpdf, 3.0)
     with pytest.raises(ValueError, match="n_draws"):
         importance(norm.logpdf, norm(0, 2), n_draws=1)
+
+
+def test_a_few_weights_that_decide_are_told():
+    """Of 2000 draws a handful reaches the target, and most of them are at its edge."""
+    with pytest.warns(UserWarning, match="Pareto k = inf"):
+        found = importance(lambda x: np.where(x > 2.9, -40 * x, -np.inf), norm(0, 1), n_draws=2000, random_state=1)
+    assert 0 < np.isfinite(found.log_weights).sum() < 5
+    assert {"ESS", "Pareto k"} <= {check.name for check in found.certify().failed}
+    with pytest.warns(UserWarning, match=r"Only \d+ of 500 draws are effective"):
+        importance(norm(0, 1).logpdf, norm(0, 2), n_draws=500, random_state=0)
+
+
+def test_an_integrand_with_heavier_tails_than_the_weights_is_told():
+    options = {"n_draws": 20_000, "random_state": 0}
+    with pytest.warns(UserWarning, match="weight times f"):
+        found = importance(cauchy.logpdf, cauchy, **options)
+    assert [check.name for check in found.certify().failed] == ["Pareto k of f"]
+    assert importance(cauchy.logpdf, cauchy, f=np.cos, **options).certify(f=np.cos).holds
+
+
+@pytest.mark.parametrize("name", ["ess", "pareto_k", "log_normalizer", "log_normalizer_error"])
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_one_percent_of_sabotage_of_what_is_told_of_the_weights_is_refused(name, shift):
+    target = norm(shift, 1).logpdf
+    found = importance(target, norm(0, 2), random_state=0)
+    object.__setattr__(found, name, getattr(found, name) * 1.01)
+    assert not found.certify(target, norm(0, 2)).holds
+    assert not found.certify().holds
+
+
+def test_a_target_that_is_not_normalized_is_told_without_nan():
+    with pytest.raises(ValueError, match="self_normalized=True"):
+        importance(lambda x: norm.logpdf(x) + 900, norm(0, 2), self_normalized=False, random_state=0)

@@ -1,5 +1,6 @@
 """Metropolis-Hastings: exact moments and transition laws, the same chain three ways, tuning, errors, threads, Ctrl-C."""
 
+import numba
 import numpy as np
 import pytest
 from scipy.special import gammaln
@@ -314,3 +315,64 @@ def test_progress_is_shown(capsys):
     shown = capsys.readouterr().err
     assert "warm-up" in shown
     assert "Metropolis-Hastings" in shown
+
+
+def changing(function):
+    return numba.njit(function)  # noqa: TID251 - what a user writes
+
+
+def test_compiled_functions_that_change_their_point_are_refused():
+    @changing
+    def draw_in_place(x, rng):
+        x[0] += rng.normal() * 3
+        return x
+
+    @changing
+    def draw_and_change(x, rng):
+        y = x + rng.normal()
+        x[0] = 5.0
+        return y
+
+    @changing
+    def normal(x):
+        return -0.5 * x[0] ** 2
+
+    @changing
+    def density_in_place(x):
+        x[0] *= 2
+        return -0.5 * x[0] ** 2
+
+    for draw, match in ((draw_in_place, "must not give back"), (draw_and_change, "draw must not change")):
+        with pytest.raises(ValueError, match=match):
+            metropolis_hastings(normal, [0.5], 10, Proposal(draw), random_state=0)
+    with pytest.raises(ValueError, match="log_density must not change"):
+        metropolis_hastings(density_in_place, [0.5], 10, random_state=0)
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_a_log_density_that_changes_its_point_changes_no_chain(vectorized):
+    def honest(x):
+        return -0.5 * (x**2).sum(axis=-1)
+
+    def careless(x):
+        found = honest(x)
+        x *= 1.5
+        return found
+
+    options = {"random_state": 0, "vectorized": vectorized, "warmup": 50}
+    one, other = (metropolis_hastings(f, [1.0, 2.0], 200, **options) for f in (honest, careless))
+    assert bits(one.values) == bits(other.values)
+    other.certify(careless, vectorized=vectorized)
+    assert bits(one.values) == bits(other.values)
+
+
+def test_what_a_log_density_may_return_and_args_may_be():
+    with pytest.raises(ValueError, match="returned nothing"):
+        metropolis_hastings(lambda x: None, [0.0], 10)
+    one, other = (metropolis_hastings(f, [0.0], 10, random_state=0) for f in (lambda x: -(x[0] ** 2), lambda x: -(x**2)))
+    assert bits(one.values) == bits(other.values)
+    for args in (2.0, np.ones(3)):
+        with pytest.raises(ValueError, match=r"write args=\(data,\)"):
+            metropolis_hastings(lambda x, a: -a * x[0] ** 2, [0.0], 10, args=args)
+    with pytest.raises(ValueError, match="same number of coordinates"):
+        metropolis_hastings(lambda x: -(x[0] ** 2), [[0.0], [1.0, 2.0]], 10)

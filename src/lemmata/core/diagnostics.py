@@ -12,7 +12,9 @@ also taken of the distances from the median, to see spreads that differ; and the
 indicators of the 5 % and the 95 % quantile. Limits: R̂ ≤ 1.01, ESS ≥ 400 [1].
 
 The largest weights of importance sampling are fitted by a generalized Pareto law with the profile posterior of [3]. Its shape k̂
-says how many moments the weights have (fewer than 1/k̂): above 0.7, averages cannot be trusted at any practical size [4].
+says how many moments the weights have (fewer than 1/k̂): above 0.7, averages cannot be trusted at any practical size [4]. The
+same holds for draws themselves: the mean of a Cauchy law (k = 1) settles nowhere, though its ranks mix as well as any. A mean
+takes k̂ ≤ 0.7 in both tails, and a standard deviation, the mean of squares, k̂ ≤ 0.35.
 
 All functions take draws (chains, draws) or (chains, draws, …) and give a number or one for each of the other entries. Where all
 draws are equal, R̂ is 1 and every draw counts; where each half is constant and they differ, R̂ is infinite.
@@ -37,6 +39,11 @@ ESS_LIMIT = 400.0  # [1]: 100 for each of four chains, below which the diagnosti
 K_LIMIT = 0.7  # [4]
 LEAST_DRAWS = 4  # two in each half
 LEAST_TAIL = 5  # draws that a tail is fitted to
+MOST_TAIL = 4096  # that a tail of draws is fitted to: more would take long and say no more
+LEAST_DISTINCT = 20  # different values in a tail of draws: a law on few integers has no tail to speak of
+TAIL_ERRORS = 5.0  # standard errors 1/√m of k̂ = 0: an exponential tail of few draws is not to be taken for a heavy one
+RESOLUTION = float(np.finfo(float).resolution)  # 1e-15: equal draws may have been computed in different ways
+DECIDE = 0.1  # share of all weights: if four or fewer have it, not even 400 draws are effective
 TAILS = (0.05, 0.95)
 GROUP = 1 << 22  # numbers that are worked on at once
 
@@ -81,10 +88,10 @@ def _ratio(x: Floats) -> Floats:
     """Give R-hat of chains as they are."""
     n = x.shape[2]
     within, between = x.var(axis=2, ddof=1).mean(axis=1), x.mean(axis=2).var(axis=1, ddof=1)
-    rounding = (1e-12 * (1.0 + np.abs(x).max(axis=(1, 2)))) ** 2  # equal draws may have been summed in different orders
-    still = within <= rounding
+    rounding = RESOLUTION * np.abs(x).max(axis=(1, 2))
+    still = np.ptp(x, axis=2).max(axis=1) <= rounding
     ratio = np.sqrt((n - 1) / n + between / np.where(still, 1.0, within))
-    return np.where(still, np.where(between <= rounding, 1.0, np.inf), ratio)
+    return np.where(still, np.where(np.ptp(x, axis=(1, 2)) <= rounding, 1.0, np.inf), ratio)
 
 
 def _autocovariances(x: Floats) -> Floats:
@@ -101,7 +108,7 @@ def _correlations(x: Floats) -> Floats:
     covariances = _autocovariances(x).mean(axis=1)
     within = covariances[:, 0] * n / (n - 1)
     total = covariances[:, 0] + (x.mean(axis=2).var(axis=1, ddof=1) if x.shape[1] > 1 else 0.0)
-    equal = np.ptp(x, axis=(1, 2)) < np.finfo(float).resolution
+    equal = np.ptp(x, axis=(1, 2)) <= RESOLUTION * np.abs(x).max(axis=(1, 2))
     rho = 1.0 - (within[:, None] - covariances) / np.where(equal, np.nan, total)[:, None]
     rho[:, 0] = np.where(equal, np.nan, 1.0)
     return np.asarray(rho)
@@ -269,6 +276,7 @@ def pareto_fit(exceedances: Floats) -> tuple[float, float]:
     x, n = exceedances, len(exceedances)
     grid = 30 + int(n**0.5)
     b = 1 / x[-1] + (1 - np.sqrt(grid / (np.arange(grid) + 0.5))) / (3 * x[int(n / 4 + 0.5) - 1])
+    b[b == 0] = RESOLUTION / x[-1]  # the exponential law, of shape 0, is a limit
     shapes = np.log1p(-b[:, None] * x).mean(axis=1)
     profile = n * (np.log(-b / shapes) - shapes - 1)
     weights = np.exp(profile - logsumexp(profile))
@@ -278,10 +286,69 @@ def pareto_fit(exceedances: Floats) -> tuple[float, float]:
     return (n * k + 5.0) / (n + 10.0), -k / best
 
 
+def tail_shape(draws: ArrayLike, size: ArrayLike | None = None) -> tuple[Result, Result]:
+    """Fit both tails of draws by Pareto laws; return the larger shape k̂, and how many independent draws it comes from.
+
+    The outermost quarter of a tail must bear the fit out by at least half of its k̂, which a second mode far away does not.
+    k̂ is −∞ where the tails have too few different values, as those of a law on few integers, and NaN where draws are few or not
+    finite.
+
+    Parameters
+    ----------
+    size : Effective number of draws in the tails. Default: `ess_tail`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> [round(tail_shape(draw((4, 5000)))[0], 1) for draw in (rng.standard_cauchy, rng.standard_exponential, rng.random)]
+    [1.0, 0.0, -0.9]
+    """
+    x = np.asarray(draws, dtype=float)
+    n = x.shape[0] * x.shape[1]
+    sizes = np.ravel(np.minimum(ess_tail(x) if size is None else size, n))
+    rows = x.reshape(n, -1).T
+    found = np.full((2, len(rows)), np.nan)
+    for i in range(len(rows)):
+        if not sizes[i] >= 1 or not np.isfinite(rows[i]).all():
+            continue
+        tail = int(min(n / 5, 3 * n / np.sqrt(sizes[i])))  # 3 √n of independent draws [4]
+        found[:, i] = -np.inf, tail * sizes[i] / n
+        if tail >= LEAST_TAIL and np.ptp(rows[i]) != 0:
+            found[0, i] = max(_upper_shape(side, tail) for side in (rows[i], -rows[i]))
+    shape, counted = found.reshape(2, *x.shape[2:]) if x.ndim > 2 else found[:, 0].tolist()
+    return shape, counted
+
+
+def _upper_shape(x: Floats, tail: int) -> float:
+    top = np.sort(np.partition(x, len(x) - tail - 1)[len(x) - tail - 1 :])
+    over = top[top > top[0]] - top[0]
+    if len(over) < LEAST_TAIL or (np.diff(over) > 0).sum() + 1 < LEAST_DISTINCT:
+        return -np.inf
+    some = over[:: -(len(over) // MOST_TAIL + 1)][::-1] / over[-1]  # evenly spaced, the largest among them
+    shape = pareto_fit(some)[0]
+    outer = some[-(len(some) // 4) - 1 :] - some[-(len(some) // 4) - 1]
+    outer = outer[outer > 0]
+    if shape <= 0 or len(outer) < LEAST_TAIL:
+        return shape
+    return min(shape, 2 * pareto_fit(outer)[0])  # a gap before a second mode looks heavy; but then the mode itself ends
+
+
+def spread_limit(counted: ArrayLike) -> Floats:
+    """Give the largest k̂ with which a standard deviation is to be believed, for tails of so many independent draws.
+
+    Examples
+    --------
+    >>> spread_limit([60.0, 400.0]).round(2)
+    array([0.65, 0.35])
+    """
+    return np.maximum(K_LIMIT / 2, TAIL_ERRORS / np.sqrt(np.maximum(np.asarray(counted, dtype=float), 1.0)))
+
+
 def pareto_smooth(log_weights: ArrayLike, efficiency: float = 1.0) -> tuple[Floats, float]:
     """Replace the largest weights by quantiles of a Pareto law fitted to them; return normalized log weights, and k̂.
 
-    k̂ is −∞ where the largest weights are all equal, and NaN (nothing is replaced) for fewer than 25 weights.
+    k̂ is −∞ where the largest weights are all equal, but for fewer than five that do not make up a tenth of all; +∞ where fewer
+    than five do; and NaN for fewer than 25 weights. Nothing is replaced then.
 
     Parameters
     ----------
@@ -305,10 +372,19 @@ def pareto_smooth(log_weights: ArrayLike, efficiency: float = 1.0) -> tuple[Floa
         cutoff = float(np.exp(flat[order[n - tail - 1]]))
         chosen = order[n - tail :]
         chosen = chosen[np.exp(flat[chosen]) > cutoff]
-        k, sigma = -np.inf, 0.0
-        if len(chosen) >= LEAST_TAIL and np.ptp(flat[chosen]) > 0:
+        if len(chosen) < LEAST_TAIL:
+            k = _shape_of_few(np.exp(flat[order[n - tail :]]), np.exp(flat))
+        elif np.ptp(flat[chosen]) == 0:
+            k = -np.inf
+        else:
             k, sigma = pareto_fit(np.exp(flat[chosen]) - cutoff)
             p = (np.arange(len(chosen)) + 0.5) / len(chosen)
             smooth = cutoff + sigma * (np.expm1(-k * np.log1p(-p)) / k if k else -np.log1p(-p))
             flat[chosen] = np.minimum(np.log(smooth), 0.0)
     return np.asarray(logs - logsumexp(logs)), float(k)
+
+
+def _shape_of_few(largest: Floats, weights: Floats) -> float:
+    """Judge fewer than five weights above many equal ones, as a discrete target has them, or above nothing at all."""
+    few = weights[weights > largest[0]].sum()
+    return float(-np.inf if largest[0] > 0 and few <= DECIDE * weights.sum() else np.inf)

@@ -204,8 +204,16 @@ def block_gibbs(
     model : `FactorGraph` or `BayesNet`.
     n_draws : Draws that each chain keeps.
     blocks : Lists of variables that are drawn together. Given all others, the factors must tie a block together as a forest.
-        Together they hold all variables. Default: few large trees.
-    evidence, n_chains, warmup, thin, scan, start, random_state, verbose : As in `gibbs_on_factors`; a sweep draws every block.
+        Together they hold all variables; [["a", "b"], ["c"]] are two blocks. Default: few large trees.
+    evidence : {variable: label or number of its state, or likelihoods of its states}.
+    n_chains : Chains, which run on threads.
+    warmup : Sweeps before the first draw. Default: half as many as follow.
+    thin : Sweeps for each draw.
+    scan : "systematic" draws every block in turn in each sweep, "random" as many, each chosen at random.
+    start : {variable: label}, or numbers of states (n_variables,); or one of these for each chain; or a function of a generator
+        that gives one. Default: at random, a start for each chain.
+    random_state : Seed or generator.
+    verbose : 1 shows a progress bar.
 
     Returns
     -------

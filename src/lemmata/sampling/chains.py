@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core import config, threads
+from lemmata.core.config import whole
 from lemmata.core.random import generator, spawn
 from lemmata.sampling.draws import Draws
 
@@ -55,6 +56,51 @@ def advance_all(advance, tasks, n_draws, *, name, verbose=0, parallel=True, firs
     return done
 
 
+def warmup_length(warmup, default):
+    """Give the length of a warm-up, a whole number of at least 0.
+
+    Examples
+    --------
+    >>> warmup_length(None, 500), warmup_length(0, 500)
+    (500, 0)
+    """
+    if warmup is None:
+        return default
+    if isinstance(warmup, bool) or not isinstance(warmup, int | np.integer) or warmup < 0:
+        raise ValueError(f"warmup must be a whole number of at least 0, got {warmup!r}.")
+    return int(warmup)
+
+
+def several(start, n_chains):
+    """Tell whether a start is a list of starts, one for each chain; refuse another number of them.
+
+    Examples
+    --------
+    >>> several([0.0, 1.0], 3), several([{"a": 0.0}, {"a": 1.0}], 2)
+    (False, True)
+    """
+    if not (isinstance(start, list | tuple) and len(start)) and not (isinstance(start, np.ndarray) and start.ndim > 1):
+        return False
+    if not isinstance(start[0], dict | list | tuple) and np.ndim(start[0]) == 0:
+        return False
+    if len(start) != n_chains:
+        raise ValueError(f"start must be one for all chains, or one for each of {n_chains}; there are {len(start)}.")
+    return True
+
+
+def scanning(scan):
+    """Read the name of a scan: whether it is random.
+
+    Examples
+    --------
+    >>> scanning("systematic")
+    False
+    """
+    if scan not in ("systematic", "random"):
+        raise ValueError(f'scan must be "systematic" or "random", got {scan!r}.')
+    return scan == "random"
+
+
 def _bar(total, name):
     from tqdm import tqdm
 
@@ -67,7 +113,9 @@ def chains(sampler, n_chains=4, random_state=None, *, names=None):
     Parameters
     ----------
     sampler : Function of a `numpy.random.Generator` that gives draws (draws, dimensions) or (draws,), or a pair of these and
-        their log densities. It runs on several threads at the same time.
+        their log densities. It runs on several threads at the same time. R-hat sees most if it begins at a point of its own.
+    n_chains : How many times it runs.
+    names : Names of the dimensions. Default: x, or x[0], x[1], …
 
     Examples
     --------
@@ -83,6 +131,7 @@ def chains(sampler, n_chains=4, random_state=None, *, names=None):
     """
     if not callable(sampler):
         raise ValueError(f"sampler must be a function of a generator, got {type(sampler).__name__}.")
+    n_chains = whole("n_chains", n_chains)
     rngs, found = spawn(generator(random_state), n_chains), [None] * n_chains
 
     def work(chain):

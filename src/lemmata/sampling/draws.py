@@ -3,10 +3,13 @@
 Draws (chains × draws × dimensions) stand for a law, and an average over them for an expectation, if the chains have forgotten
 where they began and are long enough. That cannot be proved from draws. What they can show is evidence: halves of chains that
 agree (R̂ ≤ 1.01), enough effective draws (ESS ≥ 400) in the bulk and in the tails, and chains whose means differ by no more
-than their standard errors. `mean`, `std` and `quantile` refuse where that evidence is missing. What can be proved is that the
-draws are what they claim to be: the log density kept with each is that of the target at that point.
+than their standard errors. `mean`, `std` and `quantile` refuse where that evidence is missing; the first two also where the
+tails are so heavy that there may be no mean or variance to be found (Pareto k̂ above 0.7 or 0.35). R̂ needs chains that begin far
+apart: chains that all begin in one of two modes agree, and are wrong. What can be proved is that the draws are what they claim
+to be: the log density kept with each is that of the target at that point.
 """
 
+import operator
 import re
 from functools import cached_property
 from typing import NamedTuple
@@ -15,7 +18,8 @@ import numpy as np
 
 from lemmata.core import diagnostics
 from lemmata.core.certificate import TINY, Certificate, Check, same
-from lemmata.core.diagnostics import ESS_LIMIT, RHAT_LIMIT
+from lemmata.core.config import whole
+from lemmata.core.diagnostics import ESS_LIMIT, K_LIMIT, RHAT_LIMIT
 
 AGREEMENT_LIMIT = 5.0  # standard errors between a chain and all: by chance, once in a million
 
@@ -54,7 +58,7 @@ class Draws:
 
     Parameters
     ----------
-    values : (chains, draws, dimensions).
+    values : (chains, draws, dimensions), real numbers or integers; True and False become 1 and 0.
     log_density : (chains, draws), log density of the target at every draw, up to a constant, or None.
     names : One for each dimension. Default: x, or x[0], x[1], …
     acceptance : (chains,), share of proposals that were accepted, or None.
@@ -85,6 +89,10 @@ class Draws:
         self.values = np.asarray(values)
         if self.values.ndim != 3 or 0 in self.values.shape:
             raise ValueError(f"values must have the shape (chains, draws, dimensions), got {self.values.shape}.")
+        if self.values.dtype.kind not in "biuf":
+            raise ValueError(f"values must be real numbers or integers, got {self.values.dtype}.")
+        if self.values.dtype.kind == "b":
+            self.values = self.values.astype(np.int64)
         chains, n, d = self.values.shape
         self.log_density = None if log_density is None else np.asarray(log_density, dtype=float)
         if self.log_density is not None and self.log_density.shape != (chains, n):
@@ -138,18 +146,47 @@ class Draws:
         alive = bool((np.ptp(self.values, axis=1) > 0).any(axis=1).all())
         return constant & (self.values.dtype.kind == "f" or not alive)
 
+    @cached_property
+    def _tails(self):
+        """Shapes of the heavier tail of each dimension, and the largest with which a standard deviation is to be believed."""
+        shapes, limits = np.full((2, self.n_dimensions), -np.inf)
+        judged = ~self._still & (self.rhat < np.inf)
+        if self.values.dtype.kind != "f":
+            judged &= np.ptp(self.values, axis=(0, 1)) >= diagnostics.LEAST_DISTINCT
+        if judged.any():
+            shapes[judged], counted = diagnostics.tail_shape(self.values[:, :, judged], self.ess_tail[judged])
+            limits[judged] = diagnostics.spread_limit(counted)
+        return shapes, limits
+
+    def _heavy(self, what, limits):
+        """Refuse a moment that the tails are too heavy for."""
+        shapes = self._tails[0]
+        over = shapes > limits
+        if over.any():
+            worst = int(np.where(over, shapes, -np.inf).argmax())
+            limit = float(np.broadcast_to(limits, shapes.shape)[worst])
+            raise ValueError(
+                f"The {what} of {self.names[worst]} is not to be believed: its tails are too heavy (Pareto k = "
+                f"{shapes[worst]:.2f}, above {limit:.2g}), so that there may be none to be found. Ask for quantiles, or with "
+                "check=False."
+            )
+
     def _passes(self, tails=True):
         good = (self.rhat <= RHAT_LIMIT) & (self.ess_bulk >= ESS_LIMIT)
         return good & (self.ess_tail >= ESS_LIMIT) if tails else good
 
     def mean(self, check=True):
-        """Give the mean of each dimension; refuse where R-hat or the bulk say that it is not to be believed."""
+        """Give the mean of each dimension; refuse where R-hat, the bulk or heavy tails speak against it."""
         self._believe("mean", check, tails=False)
+        if check:
+            self._heavy("mean", K_LIMIT)
         return self.values.mean(axis=(0, 1))
 
     def std(self, check=True):
         """Give the standard deviation of each dimension; refuse where R-hat, bulk or tails speak against it."""
         self._believe("standard deviation", check)
+        if check:
+            self._heavy("standard deviation", self._tails[1])
         return self.flat.std(axis=0, ddof=1)
 
     def quantile(self, q, check=True):
@@ -184,7 +221,10 @@ class Draws:
         if self.n_draws < diagnostics.LEAST_DRAWS:
             return f"{self.n_draws} draws a chain tell nothing", "Draw more"
         if self._still[i]:
-            return "it never moved", "Begin elsewhere, or propose other moves"
+            return (
+                "it never moved",
+                "If it can be nothing else, it need not be drawn; if it can, begin elsewhere, propose otherwise",
+            )
         if np.isnan(self.rhat[i]):
             return "it has a draw that is not a finite number", "See that the target has finite draws"
         where, size = ("bulk", self.ess_bulk[i])
@@ -219,19 +259,24 @@ class Draws:
 
     def discard(self, n):
         """Leave out the first n draws of each chain (a burn-in)."""
+        try:
+            n = operator.index(n)
+        except TypeError:
+            raise ValueError(f"A whole number of draws can be left out, not {n!r}.") from None
         if not 0 <= n < self.n_draws:
             raise ValueError(f"Of {self.n_draws} draws, between 0 and {self.n_draws - 1} can be left out, not {n}.")
         return self._part(slice(n, None))
 
     def thin(self, step):
         """Keep every step-th draw of each chain, the last one among them."""
-        if step < 1:
-            raise ValueError(f"step must be at least 1, got {step}.")
+        step = whole("step", 0 if step is None else step)
         return self._part(slice((self.n_draws - 1) % step, None, step))
 
     def __getitem__(self, names):
         """Give the draws of a dimension, or of several, by name; `draws["mu"]` also finds mu[0], mu[1] and so on."""
-        wanted = [names] if isinstance(names, str) else list(names)
+        wanted = names if isinstance(names, list | tuple) else [names]
+        if not all(isinstance(name, str) for name in wanted):
+            raise TypeError(f"Dimensions are chosen by name, not by {names!r}; for numbers there is `values`.")
         found = []
         for name in wanted:
             match = [i for i, own in enumerate(self.names) if own == name or re.fullmatch(rf"{re.escape(name)}\[\d+\]", own)]
@@ -251,29 +296,32 @@ class Draws:
             raise ImportError("to_arviz needs xarray, which comes with ArviZ: pip install arviz.") from None
         groups = {}
         for i, name in enumerate(self.names):
-            match = re.fullmatch(r"(.+)\[\d+\]", name)
-            groups.setdefault((match[1], True) if match else (name, False), []).append(i)
+            match = re.fullmatch(r"(.+)\[(\d+)\]", name)
+            groups.setdefault((match[1], True) if match else (name, False), {})[int(match[2]) if match else 0] = i
         variables, places = {}, {"chain": np.arange(self.n_chains), "draw": np.arange(self.n_draws)}
-        inner = {}
+        places |= {f"{name}_dim_0": list(members) for (name, many), members in groups.items() if many}
         for (name, many), members in groups.items():
+            if name in variables or name in places:
+                raise ValueError(f"{name!r} would stand for two things in xarray; give the draws other names.")
             axes = ("chain", "draw", f"{name}_dim_0") if many else ("chain", "draw")
-            variables[name] = (axes, self.values[:, :, members] if many else self.values[:, :, members[0]])
-            inner |= {f"{name}_dim_0": np.arange(len(members))} if many else {}
-        tree = {"posterior": xarray.Dataset(variables, coords=places | inner)}
+            columns = list(members.values())
+            variables[name] = (axes, self.values[:, :, columns] if many else self.values[:, :, columns[0]])
+        tree = {"posterior": xarray.Dataset(variables, coords=places)}
         statistics = {} if self.log_density is None else {"lp": (("chain", "draw"), self.log_density)}
         if self.acceptance is not None:
             statistics["acceptance_rate"] = (("chain",), self.acceptance)
-        tree["sample_stats"] = xarray.Dataset(statistics, coords=places)
+        tree["sample_stats"] = xarray.Dataset(statistics, coords={axis: places[axis] for axis in ("chain", "draw")})
         return xarray.DataTree.from_dict(tree)
 
     def agreement(self):
         """Give by how many standard errors, at most, the mean of a chain differs from that of all, for each dimension."""
-        means = self.values.mean(axis=1)  # (chains, dimensions)
-        errors = np.array([diagnostics.mcse_mean(chain[None]) for chain in self.values])
+        values = self.values.astype(float)
+        values = values - values[:1, :1]  # what is equal becomes zero, whatever its scale
+        means = values.mean(axis=1)  # (chains, dimensions)
+        errors = np.array([diagnostics.mcse_mean(chain[None]) for chain in values])
         away = np.abs(means - means.mean(axis=0))
-        rounding = 1e-12 * (1 + np.abs(self.values).max(axis=(0, 1)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(away <= rounding, 0.0, away / errors).max(axis=0)
+            return np.where(away == 0, 0.0, away / errors).max(axis=0)
 
     def certify(self, log_density=None, *, args=(), vectorized=False):
         """Gather the evidence of R-hat, effective sizes and agreement; with the log density, prove the one that is stored.
@@ -281,6 +329,7 @@ class Draws:
         Parameters
         ----------
         log_density : Function of a point (and `args`), as it was given to the sampler.
+        args : Tuple of what it takes after the point.
         vectorized : Whether it takes many points, as rows, at once.
 
         Examples
@@ -301,11 +350,13 @@ class Draws:
                 raise ValueError("These draws have no log density to be compared with; certify without one.")
             found = evaluate(log_density, self.flat, args, vectorized).reshape(self.log_density.shape)
             checks.append(same(self.log_density, found, "log density", "what is kept with every draw is the target's there"))
+        heaviest = max(float(np.max(fresh._tails[0])), 0.0)
         checks += [
             Check("moved", float(fresh._still.sum()), 0.0, "evidence", "dimensions that never moved"),
             Check("R-hat", _over(fresh.rhat), RHAT_LIMIT - 1, "evidence", "halves of chains agree: R-hat − 1"),
             Check("ESS bulk", ESS_LIMIT / max(least[0], TINY), 1.0, "evidence", "400 / effective draws in the bulk"),
             Check("ESS tail", ESS_LIMIT / max(least[1], TINY), 1.0, "evidence", "400 / effective draws in the tails"),
+            Check("tails", heaviest, K_LIMIT, "evidence", "there is a mean to be found: Pareto k of the heavier tail"),
             Check(
                 "agreement",
                 float(fresh.agreement().max()),
@@ -330,13 +381,33 @@ def evaluate(log_density, points, args=(), vectorized=False):
     >>> evaluate(lambda x, scale: -abs(x[0]) / scale, np.array([[1.0], [-3.0]]), (2.0,))
     array([-0.5, -1.5])
     """
-    found = log_density(points, *args) if vectorized else [log_density(point, *args) for point in points]
+    args = check_args(args)
+    copies = points.copy() if vectorized else [point.copy() for point in points]  # a chain must not change with them
+    found = log_density(copies, *args) if vectorized else [log_density(point, *args) for point in copies]
+    if found is None or (not vectorized and any(value is None for value in found)):
+        raise ValueError("The log density returned nothing; it must return a number for every point.")
     try:
         found = np.asarray(found, dtype=float)
     except (TypeError, ValueError):
         raise ValueError("The log density must give a number for every point; it gave something else.") from None
+    if not vectorized and found.size == len(points):
+        found = found.reshape(len(points))  # an array of one number is a number
     if found.shape != (len(points),):
         wanted = f"{len(points)} numbers for as many points" if vectorized else "one number for a point"
         got = found.shape if vectorized else found.shape[1:]
         raise ValueError(f"The log density must give {wanted}; it gave an array of the shape {got}.")
     return found
+
+
+def check_args(args):
+    """Give the data of a log density as a tuple.
+
+    Examples
+    --------
+    >>> check_args([2.0])
+    (2.0,)
+    """
+    if not isinstance(args, list | tuple):
+        kind = type(args).__name__
+        raise ValueError(f"args must be a tuple of what the log density takes after the point, got {kind}; write args=(data,).")
+    return tuple(args)

@@ -8,17 +8,18 @@ them.
 import numpy as np
 
 from lemmata.sampling import compiled
-from lemmata.sampling.draws import evaluate
+from lemmata.sampling.draws import check_args, evaluate
 from lemmata.sampling.proposals import Independence, Proposal, RandomWalk, as_law
 
 BLOCK = 256  # draws of an independence proposal that are made at once
+TRIES = 8  # calls of compiled functions that are watched
 
 
 class Target:
     """The log density with its data, for one point and for many."""
 
     def __init__(self, log_density, args, vectorized):
-        self.log_density, self.args, self.vectorized = log_density, tuple(args), vectorized
+        self.log_density, self.args, self.vectorized = log_density, check_args(args), vectorized
 
     def __call__(self, points):
         """Give the log densities of points, as rows; refuse NaN and infinity, which no chain could leave."""
@@ -57,6 +58,17 @@ def check_point(y, x):
     return y.astype(x.dtype)
 
 
+def unchanged(name, after, before):
+    """Refuse a function that has changed a point.
+
+    Examples
+    --------
+    >>> unchanged("draw", np.array([1.0]), np.array([1.0]))
+    """
+    if not np.array_equal(after, before):
+        raise ValueError(f"{name} must not change the point that it was given; let it work on a copy.")
+
+
 class Engine:
     """The state of all chains.
 
@@ -91,8 +103,26 @@ class CompiledEngine(Engine):
     def __init__(self, target, proposal, x, log_x, rngs):
         super().__init__(target, proposal, x, log_x, rngs)
         self.tasks = range(len(x))
-        if isinstance(proposal, Proposal):  # compiled code would not notice
-            check_point(proposal.draw(x[0].copy(), np.random.default_rng(0)), x[0])
+        self._watch(x[0])
+
+    def _watch(self, x):
+        """Try the functions: compiled code would not notice points of another shape, nor points that change."""
+        rng, proposal = np.random.default_rng(0), self.proposal
+        for _ in range(TRIES):
+            here = x.copy()
+            self.target.log_density(here, *self.target.args)
+            unchanged("log_density", here, x)
+            if isinstance(proposal, Proposal):
+                found = proposal.draw(here, rng)
+                if np.shares_memory(found, here):
+                    raise ValueError("draw must not give back the point that it was given; let it begin with a copy of x.")
+                y = check_point(found, x)
+                unchanged("draw", here, x)
+                if proposal.log_ratio is not None:
+                    there = y.copy()
+                    proposal.log_ratio(here, there)
+                    unchanged("log_ratio", here, x)
+                    unchanged("log_ratio", there, y)
 
     def advance(self, c, thin, draws, logs):
         """Advance chain c."""
@@ -167,7 +197,7 @@ class LockstepEngine(Engine):
         y = np.stack([check_point(self.proposal.draw(x.copy(), rng), x) for x, rng in zip(self.x, self.normals, strict=True)])
         if self.proposal.log_ratio is None:
             return y, 0.0, None
-        return y, np.array([float(self.proposal.log_ratio(a, b)) for a, b in zip(self.x, y, strict=True)]), None
+        return y, np.array([float(self.proposal.log_ratio(a.copy(), b.copy())) for a, b in zip(self.x, y, strict=True)]), None
 
     def _adapt(self, chances):
         """Change the scales of steps towards the acceptance that is wanted."""

@@ -21,10 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.config import whole
-from lemmata.core.random import generator
+from lemmata.core.random import generator, spawn
 from lemmata.graphical.gibbs_program import SiteProgram, chains
-from lemmata.graphical.model import encode_evidence
-from lemmata.sampling.chains import advance_all
+from lemmata.graphical.model import encode_evidence, some
+from lemmata.sampling.chains import advance_all, scanning, several, warmup_length
 from lemmata.sampling.draws import Draws
 
 ROUNDING = 1e-12  # what sums of some thousand probabilities may lose
@@ -88,6 +88,9 @@ def compiled(model, evidence, blocks=None):
             raise ValueError(f'blocks must be lists of variables, or "trees", got {blocks!r}.')
         return BlockProgram(layout, None, codes, model.variables)
     number = {name: i for i, name in enumerate(model.variables)}
+    for block in blocks:
+        if isinstance(block, str) and len(block) > 1 and block in number:
+            raise ValueError(f"A block is a list of variables, and {block!r} is one name: write [{block!r}].")
     unknown = [name for block in blocks for name in block if name not in number]
     if unknown:
         raise ValueError(f"A block names {unknown[0]!r}, which is no variable of this model.")
@@ -110,8 +113,9 @@ def begin(program, model, evidence, n_chains, start, random_state):
             "the draws would depend on the start: use block_gibbs with blocks that hold such factors, or model.sample."
         )
     rng = generator(random_state)
-    if isinstance(start, dict):
-        start = np.array([model._code(name, start[name]) for name in model._known(model.variables, start)])
+    if callable(start):
+        start = [start(child) for child in spawn(rng, n_chains)]
+    start = _numbers(program, model, start, n_chains)
     if start is None and not program.positive:
         try:
             return chains(program, n_chains, rng)
@@ -123,31 +127,63 @@ def begin(program, model, evidence, n_chains, start, random_state):
     return chains(program, n_chains, rng, start)
 
 
+def _numbers(program, model, start, n_chains):
+    """Give a start, a dict or a sequence or one of these for each chain, as numbers of states."""
+    if start is None:
+        return None
+    if isinstance(start, dict):
+        known = {model.variables[v]: int(program.codes[v]) for v in np.flatnonzero(program.codes >= 0)}
+        strangers = [name for name in start if name not in model.states]
+        missing = [name for name in model.variables if name not in start and name not in known]
+        if strangers or missing:
+            told = f"has none for {some(missing)}" if missing else f"names {some(strangers)}, which the model does not have"
+            raise ValueError(f"start must have a state for every variable, and {told}.")
+        start = [model._code(name, start[name]) if name in start else known[name] for name in model.variables]
+    if several(start, n_chains):
+        return [_numbers(program, model, one, n_chains) for one in start]
+    x, codes, cards = np.asarray(start), program.codes, program.layout.cards
+    if x.shape != codes.shape or x.dtype.kind not in "biu":
+        raise ValueError(f"start must hold {len(codes)} numbers of states for each chain, or labels by name, got {start!r}.")
+    wrong = (x < 0) | (x >= cards)
+    if wrong.any():
+        v = int(np.argmax(wrong))
+        raise ValueError(f"start gives {model.variables[v]!r} the state number {x[v]}; its states are 0 to {cards[v] - 1}.")
+    wrong = (codes >= 0) & (x != codes)
+    if wrong.any():
+        v = int(np.argmax(wrong))
+        name = model.variables[v]
+        one, other = model.states[name][x[v]], model.states[name][codes[v]]
+        raise ValueError(f"start gives {name!r} the state {one!r}, and the evidence says {other!r}.")
+    return x
+
+
+def warm_up(program, tasks, n_sweeps, random_scan, verbose):
+    """Sweep, without keeping anything, a short while at a time: Ctrl-C is heard in between."""
+
+    def advance(chain, first, last):
+        x, state = tasks[chain]
+        program.run(x, state, last - first, random_scan)
+
+    parallel = n_sweeps * len(program.free) >= WORTH_THREADS
+    advance_all(advance, range(len(tasks)), n_sweeps, name="warm-up", verbose=verbose, parallel=parallel, keep=False)
+
+
 def draw(program, model, n_draws, evidence, n_chains, warmup, thin, scan, start, random_state, verbose):
     """Run chains of a compiled program and keep their draws."""
-    whole("n_draws", n_draws), whole("n_chains", n_chains), whole("thin", thin)
-    random_scan = scanning(scan)
-    warmup = n_draws * thin // 2 if warmup is None else warmup
+    n_draws, n_chains, thin = whole("n_draws", n_draws), whole("n_chains", n_chains), whole("thin", thin)
+    random_scan, warmup = scanning(scan), warmup_length(warmup, n_draws * thin // 2)
     tasks = begin(program, model, evidence, n_chains, start, random_state)
+    warm_up(program, tasks, warmup, random_scan, verbose)
     states = np.empty((n_chains, n_draws, len(model.variables)), dtype=np.int32)
     logs = np.empty((n_chains, n_draws))
 
     def advance(chain, first, last):
         x, state = tasks[chain]
-        if first == 0:
-            program.run(x, state, warmup, random_scan)
         program.record(x, state, thin, random_scan, states[chain, first:last], logs[chain, first:last])
 
-    parallel = n_draws * thin * len(program.free) >= WORTH_THREADS
-    done = advance_all(advance, range(n_chains), n_draws, name="Gibbs sampling", verbose=verbose, parallel=parallel)
+    options = {"verbose": verbose, "parallel": n_draws * thin * len(program.free) >= WORTH_THREADS, "first": max(16 // thin, 1)}
+    done = advance_all(advance, range(n_chains), n_draws, name="Gibbs sampling", **options)
     return Draws(states[:, :done], logs[:, :done], names=model.variables)
-
-
-def scanning(scan):
-    """Read the name of a scan: whether it is random."""
-    if scan not in ("systematic", "random"):
-        raise ValueError(f'scan must be "systematic" or "random", got {scan!r}.')
-    return scan == "random"
 
 
 def gibbs_on_factors(
@@ -173,10 +209,12 @@ def gibbs_on_factors(
     model : `FactorGraph` or `BayesNet`.
     n_draws : Draws that each chain keeps.
     evidence : {variable: label or number of its state, or likelihoods of its states}.
+    n_chains : Chains, which run on threads.
     warmup : Sweeps before the first draw. Default: half as many as follow.
     thin : Sweeps for each draw.
     scan : "systematic" draws all variables in their order in each sweep, "random" as many, each chosen at random.
-    start : {variable: label}, or numbers of states, (n_variables,) or (n_chains, n_variables). Default: at random.
+    start : {variable: label}, or numbers of states (n_variables,); or one of these for each chain; or a function of a generator
+        that gives one. Default: at random, a start for each chain.
     verbose : 1 shows a progress bar.
 
     Returns
@@ -213,9 +251,18 @@ def gibbs_marginals(
 
     Parameters
     ----------
+    model : `FactorGraph`, `BayesNet` or another discrete model.
     n_sweeps : Sweeps of each chain, rounded up to a multiple of n_batches.
+    evidence : {variable: label or number of its state, or likelihoods of its states}.
     blocks : None draws single variables; lists of variables, or "trees", as in `block_gibbs`.
+    n_chains : Chains, which run on threads. One alone cannot disagree.
+    warmup : Sweeps before those that count. Default: n_sweeps / 2.
     n_batches : Batches of each chain, whose means tell the standard errors; each should be longer than the chain's memory.
+    scan : "systematic" draws all variables in their order in each sweep, "random" as many, each chosen at random.
+    start : {variable: label}, or numbers of states (n_variables,); or one of these for each chain; or a function of a generator
+        that gives one. Default: at random, a start for each chain.
+    random_state : Seed or generator.
+    verbose : 1 shows a progress bar. Ctrl-C keeps the batches that are complete.
 
     Examples
     --------
@@ -226,41 +273,48 @@ def gibbs_marginals(
     >>> found.agree, bool((abs(error) < 4 * found.standard_errors["a"]).all())
     (True, True)
     """
-    whole("n_sweeps", n_sweeps), whole("n_chains", n_chains)
+    n_sweeps, n_chains, n_batches = whole("n_sweeps", n_sweeps), whole("n_chains", n_chains), whole("n_batches", n_batches)
     if n_batches < 2:
         raise ValueError(f"n_batches must be at least 2, got {n_batches}: the spread of batches tells the standard error.")
-    random_scan, length = scanning(scan), -(-n_sweeps // n_batches)
+    random_scan, warmup, length = scanning(scan), warmup_length(warmup, n_sweeps // 2), -(-n_sweeps // n_batches)
     program = compiled(model, evidence, blocks)
     sites = program if blocks is None else SiteProgram(program.layout, program.codes, program.names)
     tasks = begin(program, model, evidence, n_chains, start, random_state)
+    warm_up(program, tasks, warmup, random_scan, verbose)
     sizes = program.layout.cards[program.free]
-    means, squares = np.zeros((2, n_chains, int(sizes.sum())))
+    sums, means, squares = np.zeros((3, n_chains, int(sizes.sum())))
+    batches = np.zeros(n_chains, dtype=np.int64)  # complete ones; after Ctrl-C, chains may differ
 
     def advance(chain, first, last):
         x, state = tasks[chain]
-        if first == 0:
-            program.run(x, state, n_sweeps // 2 if warmup is None else warmup, random_scan)
-        for batch in range(first, last):
-            sums = np.zeros(means.shape[1])
-            program.average(x, state, length, random_scan, sites, sums)
-            off = sums / length - means[chain]
-            means[chain] += off / (batch + 1)
-            squares[chain] += off * (sums / length - means[chain])
+        while first < last:  # no further than to the end of a batch
+            end = min(last, (first // length + 1) * length)
+            program.average(x, state, end - first, random_scan, sites, sums[chain])
+            first = end
+            if end % length == 0:
+                off = sums[chain] / length - means[chain]
+                batches[chain] += 1
+                means[chain] += off / batches[chain]
+                squares[chain] += off * (sums[chain] / length - means[chain])
+                sums[chain] = 0.0
 
-    parallel = n_sweeps * len(program.free) >= WORTH_THREADS
-    done = advance_all(advance, range(n_chains), n_batches, name="Gibbs sampling", verbose=verbose, parallel=parallel)
-    mean, within = means.mean(axis=0), squares.sum(axis=0)
-    between = done * ((means - mean) ** 2).sum(axis=0)
-    errors = np.sqrt((within + between) / (n_chains * done - 1) / (n_chains * done))
-    return Marginals(*_named(model, program, sizes, mean, errors), _agree(within, between, n_chains, done))
+    options = {"verbose": verbose, "parallel": n_sweeps * len(program.free) >= WORTH_THREADS}
+    advance_all(advance, range(n_chains), n_batches * length, name="Gibbs sampling", **options)
+    if batches.min() < 2:
+        raise KeyboardInterrupt("fewer than two batches of each chain were complete: there is nothing to estimate from")
+    share, total = batches[:, None] / batches.sum(), int(batches.sum())
+    mean, within = (share * means).sum(axis=0), squares.sum(axis=0)
+    between = (batches[:, None] * (means - mean) ** 2).sum(axis=0)
+    errors = np.sqrt((within + between) / (total - 1) / total)
+    return Marginals(*_named(model, program, sizes, mean, errors), _agree(within, between, n_chains, total))
 
 
-def _agree(within, between, n_chains, n_batches):
+def _agree(within, between, n_chains, total):
     """Whether chains differ no more than their batches make likely, for all states at once; warn if they do."""
     if n_chains == 1:
         return True
     moved = between > ROUNDING**2
-    freedom = n_chains - 1, n_chains * (n_batches - 1)
+    freedom = n_chains - 1, total - n_chains
     limit = f_distribution.isf(DOUBT / max(len(within), 1), *freedom)
     agree = bool((between[moved] / freedom[0] <= limit * within[moved] / freedom[1]).all())
     if not agree:
@@ -292,7 +346,10 @@ def certify_gibbs(model, *, evidence=None, blocks=None, scan="systematic"):
 
     Parameters
     ----------
+    model : `FactorGraph`, `BayesNet` or another discrete model.
+    evidence : {variable: label or number of its state, or likelihoods of its states}.
     blocks : None for single variables; lists of variables, or "trees", as in `block_gibbs`.
+    scan : "systematic": a sweep draws all in order. "random": a step draws one of them, chosen at random.
 
     Examples
     --------
@@ -306,6 +363,8 @@ def certify_gibbs(model, *, evidence=None, blocks=None, scan="systematic"):
     """
     scanning(scan)
     program = compiled(model, evidence, blocks)
+    if len(program.free) == 0:
+        raise ValueError("The evidence tells the states of all variables: nothing is drawn, and there is nothing to prove.")
     _, law = program.states()
     matrix, unbalanced = program.matrix(scan), 0.0
     for step in program.steps():

@@ -16,6 +16,7 @@ import numpy as np
 
 from lemmata.core.certificate import Certificate, Check
 from lemmata.markov import MarkovChain
+from lemmata.sampling.chains import scanning
 
 LIMIT = 1e-9  # of sums of products of probabilities, whose rounding is far below
 
@@ -38,10 +39,14 @@ def transition_matrix(kernel, states, scan="systematic"):
            [0.5, 0. , 0.5]])
     """
     states = list(states)
+    if not states:
+        raise ValueError("There must be at least one state.")
     number = {state: i for i, state in enumerate(states)}
     if len(number) < len(states):
         raise ValueError("The states must all be different.")
     kernels = list(kernel) if isinstance(kernel, list | tuple) else [kernel]
+    if not kernels or not all(map(callable, kernels)):
+        raise ValueError("kernel must be a function of a state, or a list of at least one.")
     return _scanned([_one_matrix(step, states, number) for step in kernels], scan)
 
 
@@ -67,9 +72,7 @@ def _check_rows(T, what):
 
 def _scanned(matrices, scan):
     """Make one matrix of the steps of a sweep."""
-    if scan not in ("systematic", "random"):
-        raise ValueError(f"scan must be 'systematic' or 'random', got {scan!r}.")
-    return reduce(np.matmul, matrices) if scan == "systematic" else np.mean(matrices, axis=0)
+    return np.mean(matrices, axis=0) if scanning(scan) else reduce(np.matmul, matrices)
 
 
 def metropolis_matrix(target, proposal):
@@ -117,7 +120,12 @@ def gibbs_matrix(joint, blocks=None, scan="systematic"):
            [0. , 0.1, 0.1, 0.8]])
     """
     p = _masses(joint)
-    parts = [[axis] for axis in range(p.ndim)] if blocks is None else [list(np.atleast_1d(block)) for block in blocks]
+    parts = [[axis] for axis in range(p.ndim)] if blocks is None else [np.atleast_1d(block).tolist() for block in blocks]
+    if not parts:
+        raise ValueError("There must be at least one block.")
+    for axis in (axis for part in parts for axis in part):
+        if axis not in range(p.ndim):
+            raise ValueError(f"A block names the axis {axis!r}; the table has the axes 0 to {p.ndim - 1}.")
     return _scanned([conditional_matrix(p, part) for part in parts], scan)
 
 

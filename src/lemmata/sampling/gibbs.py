@@ -15,7 +15,8 @@ import numpy as np
 
 from lemmata.core.config import whole
 from lemmata.core.random import generator, spawn
-from lemmata.sampling.chains import advance_all
+from lemmata.graphical.model import DiscreteModel
+from lemmata.sampling.chains import advance_all, scanning, several, warmup_length
 from lemmata.sampling.draws import Draws, evaluate
 
 
@@ -41,13 +42,19 @@ def gibbs(
     conditionals : List of functions (x, rng), one for each coordinate of `start`, that draw it anew given the point x; or a
         dict of such functions by name of a block, if `start` is a dict. Or a `FactorGraph` or a `BayesNet`, which have their
         own.
-    start : Point (d,), or dict of the blocks' values, numbers or arrays; x is then such a dict. Or a function of a generator
-        that gives one. Graphical models find a start themselves.
-    evidence : What is known of a graphical model.
+    start : Point (d,), or dict of the blocks' values, numbers or arrays; x is then such a dict. Or one for each chain,
+        (n_chains, d) or a list of dicts, or a function of a generator that gives one. R-hat sees a second mode only if chains
+        begin far apart: scatter the starts. Graphical models find starts themselves, or take labels by name or numbers of
+        states, in all these forms.
+    n_draws : Draws that are kept of each chain.
+    n_chains : Chains; those of a graphical model run on threads.
+    evidence : What is known of a graphical model: {variable: label or number of its state, or likelihoods of its states}.
     scan : "systematic": a sweep draws all parts in order. "random": as many parts as there are, each chosen at random.
     log_density : Function of the point, as conditionals see it, whose values are kept with the draws. Optional.
     warmup : Sweeps before the first draw is kept. Default: n_draws · thin / 2.
     thin : Sweeps from one draw that is kept to the next.
+    names : Names of the dimensions. Default: those of the blocks, or x[0], x[1], … Graphical models have their own.
+    verbose : 1 shows progress. Ctrl-C keeps what was drawn.
 
     Examples
     --------
@@ -64,31 +71,39 @@ def gibbs(
     ('group[0]', 'group[1]', 'all')
     """
     n_draws, n_chains, thin = whole("n_draws", n_draws), whole("n_chains", n_chains), whole("thin", thin)
-    warmup = n_draws * thin // 2 if warmup is None else warmup
-    if not isinstance(warmup, int | np.integer) or warmup < 0:
-        raise ValueError(f"warmup must be a whole number of at least 0, got {warmup!r}.")
-    if hasattr(conditionals, "factors") and hasattr(conditionals, "layout"):
+    warmup, random_scan = warmup_length(warmup, n_draws * thin // 2), scanning(scan)
+    if isinstance(conditionals, DiscreteModel):
         from lemmata.sampling.factor_gibbs import gibbs_on_factors
 
-        if np.ndim(start) == 0 and isinstance(start, int | np.integer):
-            raise ValueError(f"start must have a state for every variable, got {start}; to draw so many, write n_draws={start}.")
+        if names is not None or log_density is not None:
+            raise ValueError("names and log_density are for conditionals of one's own; a graphical model brings both.")
+        if isinstance(start, int | np.integer):
+            raise ValueError(
+                f"start must have a state for every variable, got {start}; to draw so many, write n_draws={start}."
+            )
         options = {"evidence": evidence, "scan": scan, "warmup": warmup, "thin": thin, "start": start, "verbose": verbose}
         return gibbs_on_factors(conditionals, n_draws, n_chains=n_chains, random_state=random_state, **options)
     if evidence is not None:
         raise ValueError("evidence is for graphical models; put what is known into the conditionals.")
-    if scan not in ("systematic", "random"):
-        raise ValueError(f"scan must be 'systematic' or 'random', got {scan!r}.")
+    if not isinstance(conditionals, dict | list | tuple) or not len(conditionals):
+        kind = type(conditionals).__name__
+        raise ValueError(f"conditionals must be a list or a dict of functions, or a discrete graphical model, got {kind}.")
+    if start is None:
+        raise ValueError("start is needed: a point with a value for every conditional, or a function that draws one.")
     starts, *rngs = spawn(generator(random_state), 1 + n_chains)
-    points = [start(rng) if callable(start) else start for rng in spawn(starts, n_chains)]
+    points = _points(start, n_chains, starts)
     state = _Blocks if isinstance(conditionals, dict) else _Vector
     states = [state(conditionals, point) for point in points]
-    values = np.empty((n_chains, n_draws, len(states[0].flat())), dtype=states[0].dtype)
+    if len({len(state.flat()) for state in states}) > 1:
+        raise ValueError("start must have values of the same shapes for every chain.")
+    dtype = np.result_type(*(state.dtype for state in states))
+    values = np.empty((n_chains, n_draws, len(states[0].flat())), dtype=dtype)
     logs = None if log_density is None else np.empty(values.shape[:2])
 
     def sweeps(chain, n):
         state, rng = states[chain], rngs[chain]
         for _ in range(n):
-            for k in range(state.n_parts) if scan == "systematic" else rng.integers(state.n_parts, size=state.n_parts):
+            for k in rng.integers(state.n_parts, size=state.n_parts) if random_scan else range(state.n_parts):
                 state.draw(int(k), rng)
 
     def advance(_, first, last):
@@ -99,11 +114,28 @@ def gibbs(
                 if logs is not None:
                     logs[chain, t] = _number(log_density, states[chain].point())
 
-    for chain in range(n_chains):
-        sweeps(chain, warmup)
+    def warm(_, first, last):
+        for chain in range(n_chains):
+            sweeps(chain, last - first)
+
+    advance_all(warm, (None,), warmup, name="warm-up", verbose=verbose, parallel=False, keep=False)
     done = advance_all(advance, (None,), n_draws, name="Gibbs sampling", verbose=verbose, parallel=False)
     names = states[0].names if names is None else names
     return Draws(values[:, :done], None if logs is None else logs[:, :done], names=names)
+
+
+def _points(start, n_chains, rng):
+    """Give a start for each chain."""
+    if callable(start):
+        return [start(child) for child in spawn(rng, n_chains)]
+    if not several(start, n_chains):
+        return [start] * n_chains
+    if isinstance(start[0], dict):
+        return list(start)
+    try:
+        return list(np.array(start))  # of one type
+    except ValueError:
+        raise ValueError("start must have the same number of coordinates for every chain.") from None
 
 
 class _Vector:
@@ -116,10 +148,11 @@ class _Vector:
         self.x = np.atleast_1d(np.array(point))
         self.n_parts, self.dtype = len(self.conditionals), self.x.dtype
         if self.x.shape != (self.n_parts,) or self.dtype.kind not in "iuf":
-            raise ValueError(f"start must be {self.n_parts} numbers, one for each conditional, got the shape {self.x.shape}.")
+            told = f"the shape {self.x.shape} of {self.dtype}"
+            raise ValueError(f"start must be {self.n_parts} numbers, one for each conditional, got {told}.")
 
     def draw(self, k, rng):
-        found = np.asarray(self.conditionals[k](self.x, rng))
+        found = np.asarray(self.conditionals[k](self.x.copy(), rng))  # a function that changes its point changes a copy
         _check(k, found, self.x[k])
         self.x[k] = found
 
@@ -146,7 +179,7 @@ class _Blocks:
 
     def draw(self, k, rng):
         key = self.keys[k]
-        found = np.asarray(self.functions[k](self.x, rng))
+        found = np.asarray(self.functions[k](self.point(), rng))
         _check(key, found, self.x[key])
         self.x[key] = found.astype(self.x[key].dtype)
 

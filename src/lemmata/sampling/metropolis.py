@@ -22,7 +22,7 @@ import numpy as np
 
 from lemmata.core.config import whole
 from lemmata.core.random import generator, spawn
-from lemmata.sampling.chains import advance_all
+from lemmata.sampling.chains import advance_all, warmup_length
 from lemmata.sampling.draws import Draws
 from lemmata.sampling.engines import Target, bad_density, engine_for
 from lemmata.sampling.proposals import Independence, Proposal, RandomWalk
@@ -55,10 +55,12 @@ def metropolis_hastings(
     log_density : Function of a point (d,): plain Python, or compiled by `numba.njit`, which makes millions of steps a second.
         With `vectorized`, a function of many points (n, d) that gives n numbers. −inf says that there is no mass.
     start : Point where all chains begin, (d,), or one for each, (n_chains, d), or a function of a generator that draws one.
-        Integers stay integers with a `Proposal` of one's own.
+        R-hat sees a second mode only if chains begin far apart: scatter the starts. Integers stay integers with a `Proposal`
+        of one's own.
     n_draws : Draws that are kept of each chain.
     proposal : `RandomWalk` (default, adaptive), `Independence` or `Proposal`.
-    args : Data that the log density takes after the point. With numba, other data then need no new compilation.
+    n_chains : Chains, which run on threads where the log density is compiled.
+    args : Tuple of data that the log density takes after the point. With numba, other data then need no new compilation.
     warmup : Steps before the first draw is kept, in which a random walk adapts. Default: n_draws · thin / 2, at least
         1000 and at least 200 d.
     thin : Steps from one draw that is kept to the next.
@@ -91,7 +93,7 @@ def metropolis_hastings(
     target = Target(log_density, args, vectorized)
     engine = engine_for(target, proposal, x, starting_density(target, x), rngs)
     least = max(LEAST_WARMUP, WARMUP_EACH * x.shape[1])
-    warmup = max(least, n_draws * thin // 2) if warmup is None else warmup
+    warmup = warmup_length(warmup, max(least, n_draws * thin // 2))
     warm_up(engine, warmup, verbose)
 
     shape = (n_chains, n_draws, x.shape[1])
@@ -118,10 +120,11 @@ def starting_points(start, n_chains, rng, real):
     array([[1., 2.],
            [1., 2.]])
     """
-    if callable(start):
-        x = np.array([np.atleast_1d(start(child)) for child in spawn(rng, n_chains)])
-    else:
-        x = np.array(start)
+    try:
+        x = np.array([np.atleast_1d(start(child)) for child in spawn(rng, n_chains)] if callable(start) else start)
+    except ValueError:
+        raise ValueError("start must have the same number of coordinates for every chain.") from None
+    if not callable(start):
         x = np.tile(np.atleast_1d(x), (n_chains, 1)) if x.ndim < 2 else x
     if x.ndim != 2 or x.shape[0] != n_chains or x.shape[1] == 0 or x.dtype.kind not in "biuf":
         raise ValueError(
@@ -163,8 +166,6 @@ def windows(warmup, d):
 
 def warm_up(engine, warmup, verbose):
     """Advance all chains without keeping draws; let a random walk learn its steps, and fix them."""
-    if not isinstance(warmup, int | np.integer) or warmup < 0:
-        raise ValueError(f"warmup must be a whole number of at least 0, got {warmup!r}.")
     if not (isinstance(engine.proposal, RandomWalk) and engine.proposal.adapt):
         advance_window(engine, warmup, verbose)
         return
