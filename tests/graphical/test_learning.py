@@ -15,7 +15,7 @@ from helpers import bits
 from lemmata.core.certificate import simplex
 from lemmata.graphical import BayesNet
 from lemmata.graphical.discrete_table import read_table
-from lemmata.graphical.expected_counts import expect_block as plain_block
+from lemmata.graphical.expected_counts import enumerate_block as plain_block
 from lemmata.graphical.learning import Families
 from lemmata.graphical.learning_kernels import expect_rows
 from lemmata.mixture import CategoricalMixture
@@ -446,3 +446,90 @@ def test_text_in_a_stored_table_is_refused(tmp_path):
     pd.DataFrame({"x": [0, 1], "y": [0, 1]}).to_parquet(tmp_path / "numbers.parquet")
     net = BayesNet([("x", "y")], state_names={"x": ["a", "b"]}).fit(tmp_path / "numbers.parquet")  # numbers of states
     assert net.tables_["y"].tolist() == [[1, 0], [0, 1]]
+
+
+def test_columns_without_names_are_variables_by_number():
+    X = np.random.default_rng(0).integers(0, 2, (50, 2))
+    X[:, 0] &= X[:, 1]
+    for table in (X, lambda: iter([X.astype(float)]), X.tolist()):
+        net = BayesNet([(1, 0)]).fit(table)
+        np.testing.assert_allclose(net.tables_[1], [1 - X[:, 1].mean(), X[:, 1].mean()], rtol=1e-15)
+    assert net.predict(X)[1].tolist() == X[:, 1].tolist()
+    words = BayesNet([("b", "a")]).fit(X)  # names that are no numbers: in the order of the net
+    np.testing.assert_allclose(words.tables_["b"][1], X[:, 0].mean(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_that_only_the_prior_pulls_at_come_to_rest(seed):
+    rng = np.random.default_rng(seed)
+    data = {"a": rng.integers(0, 3, 1000)}
+    leaf = BayesNet([("a", "h")], state_names={"h": [0, 1]}, alpha=0.3, random_state=seed).fit(data)
+    np.testing.assert_allclose(leaf.tables_["h"], 0.5, atol=1e-12)  # what maximizes the prior
+    given = {"a": [0.2, 0.3, 0.5], "h": [[0.1, 0.9]] * 3}
+    np.testing.assert_allclose(BayesNet([("a", "h")], given, alpha=0.3).fit(data).tables_["h"], 0.5, atol=1e-12)
+    root = BayesNet([("h", "a")], state_names={"h": [0, 1]}, alpha=0.1, random_state=seed).fit(data)
+    for net in (leaf, root):
+        assert net.converged_
+        assert net.certify(data)["tables"].value < 5e-4  # half the limit
+
+
+def test_strange_names_are_refused_everywhere():
+    net = BayesNet([("a", "b")], alpha=1.0).fit({"a": ["x", "y"], "b": ["u", "v"]})
+    for ask in (net.predict, net.log_likelihood, net.certify):
+        with pytest.raises(ValueError, match="'aa', which are no variables"):
+            ask({"aa": ["x"], "b": ["u"]})
+    with pytest.raises(ValueError, match="state_names for 'c'"):
+        BayesNet([("a", "b")], state_names={"c": [0, 1]}).fit({"a": [0, 1], "b": [0, 1]})
+    blind = net.predict_proba({"b": ["u"]}, "a")
+    assert net.predict_proba({"a": ["strange"], "b": ["u"]}, "a").tolist() == blind.tolist()
+    assert net.predict_proba({"b": ["u"], "id": [7]}, "a").tolist() == blind.tolist()
+
+
+def test_categories_are_labels_in_their_order():
+    sizes = ["small", "middling", "large"]
+    net = BayesNet({"a": [], "b": []}, alpha=1.0).fit(
+        pd.DataFrame({"a": pd.Categorical(["large", "small", None], sizes), "b": pd.Categorical([3, 5, 3], [5, 3])})
+    )
+    assert net.states == {"a": tuple(sizes), "b": (5, 3)}
+    assert net.tables_["b"].tolist() == [0.4, 0.6]
+    polars = pl.DataFrame({"a": pl.Series(["large", "small"], dtype=pl.Enum(sizes))})
+    assert BayesNet({"a": []}, alpha=1.0).fit(polars).counts_["a"].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("names", [((0, 0), (0, 1)), (1, 0), ("a", "b")])
+def test_any_names_are_saved(names, tmp_path):
+    one, other = names
+    data = {one: [0, 1, 1, 0], other: ["x", "y", "y", None]}
+    net = BayesNet([names], alpha=1.0).fit(data)
+    given = BayesNet({one: [], other: [one]}, net.tables_, net.states_)
+    for model in (net, given):
+        model.save(tmp_path / "net")
+        for twin in (lemmata.load(tmp_path / "net"), pickle.loads(pickle.dumps(model))):
+            assert twin.parents == model.parents
+            assert twin.states == model.states
+            assert bits(twin.marginals()) == bits(model.marginals())
+            assert twin.certify(data).holds == model.certify(data).holds
+
+
+LARGE = 2**60
+TEXT = pl.DataFrame({"x": ["u"], "y": ["v"]})
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "NoneType without columns"),
+        (pd.Series([1, 2]), "Series without columns"),
+        ([1, 2], "list without columns"),
+        (TEXT.lazy(), "collect it first"),
+        (pd.DataFrame([[0, 1, 2]], columns=["x", "y", "y"]), "several columns named 'y'"),
+        ({"x": "u", "y": ["v"]}, "column of 'x' must be a list"),
+        ({"x": np.array([LARGE, LARGE + 1]), "y": [0, 1]}, "'x' has numbers of 2^53".replace("^", r"\^")),
+        ({"x": [LARGE, LARGE + 1, None], "y": [0, 1, 1]}, "told apart"),
+        ({"x": np.arange(9999), "y": np.arange(9999), "z": np.arange(9999)}, "would have 999,700,029,999 entries"),
+    ],
+)
+def test_what_is_no_table_is_told_in_a_sentence(data, message):
+    parents = {"x": [], "y": ["x"]} if not isinstance(data, dict) or "z" not in data else {"x": [], "z": [], "y": ["x", "z"]}
+    with pytest.raises(ValueError, match=message):
+        BayesNet(parents).fit(data)

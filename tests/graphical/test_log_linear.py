@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import lemmata
 from helpers import bits
@@ -277,3 +277,70 @@ def test_more_errors():
         LogLinearModel([("a", "indicator")]).marginals()
     with pytest.raises(ValueError, match="value 2 of 'a'"):
         LogLinearModel(BOLTZMANN).fit({**data, "a": [0, 2]})
+
+
+def test_no_maximum_is_no_proof():
+    data = {"a": [0, 0, 0, 1], "b": [0, 0, 0, 1]}
+    with pytest.warns(ConvergenceWarning, match="2 of the 4 features"):
+        model = LogLinearModel([(("a", "b"), "indicator")], l2=0.0).fit(data)
+    assert not model.converged_
+    assert [check.name for check in model.certify(data).failed] == ["maximum"]
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0].reshape(4, 2, 2)
+    mixed = LogLinearModel([(("a", "b"), basis)], l2=0.0).fit(data)  # the same family; no feature alone is at its border
+    assert [check.name for check in mixed.certify(data).failed] == ["maximum"]
+    seen = {name: [*values, *other] for (name, values), other in zip(data.items(), ([0, 1], [1, 0]), strict=True)}
+    for features in (basis, "indicator"):
+        certificate = LogLinearModel([(("a", "b"), features)], l2=0.0).fit(seen).certify(seen)
+        assert certificate.holds
+        assert certificate.kind == "proof"
+    assert LogLinearModel([(("a", "b"), "indicator")]).fit(data).certify(data).holds  # a penalty makes a maximum
+
+
+def grid(n):
+    right = [((i, j), (i, j + 1)) for i in range(n) for j in range(n - 1)]
+    return right + [((i, j), (i + 1, j)) for i in range(n - 1) for j in range(n)]
+
+
+@pytest.mark.slow_without_jit
+@pytest.mark.parametrize("seed", range(3))
+def test_chains_go_on_until_the_certificate_holds_with_a_margin(seed):
+    rng = np.random.default_rng(seed)
+    data = {(i, j): rng.integers(0, 2, 5000) for i in range(5) for j in range(5)}
+    model = LogLinearModel([(edge, BOND) for edge in grid(5)], random_state=seed).fit(data, method="gibbs")
+    assert model.converged_
+    assert model.certify(data)["moments"].value < 0.06  # the limit is 0.1
+    model.weights_ = [part + 0.5 / np.sqrt(5000) for part in model.weights_]  # half a standard error of each
+    assert not model.certify(data).holds
+
+
+def test_criteria_count_dimensions():
+    rng = np.random.default_rng(0)
+    data = {name: rng.integers(0, size, 60) for name, size in zip("abc", (2, 3, 2), strict=True)}
+    net = BayesNet([("a", "b"), ("b", "c")]).fit(data)
+    model = LogLinearModel([(("a", "b"), "indicator"), (("b", "c"), "indicator")], l2=0.0).fit(data)  # the same family
+    assert model.n_parameters == net.n_parameters
+    np.testing.assert_allclose([model.aic(data), model.bic(data)], [net.aic(data), net.bic(data)], rtol=1e-9)
+    for features in (MIXED, BOLTZMANN, [([("a", "b"), ("b", "c")], "indicator")]):
+        sizes = {**dict.fromkeys("abc", 2), "d": 3 if features is MIXED else 2}
+        table = features_of(features, list("abcd"), sizes)[1]
+        model = LogLinearModel(features, {name: range(size) for name, size in sizes.items()})
+        assert model.n_parameters == np.linalg.matrix_rank(table - table.mean(axis=0))
+
+
+@pytest.mark.parametrize("weights", [[], 0.5])
+def test_weights_are_a_list(weights):
+    with pytest.raises(ValueError, match="a list of arrays, one for each feature, 1 in all"):
+        LogLinearModel([("a", "indicator")], weights=weights).marginals()
+    with pytest.raises(ValueError, match="a list of arrays, one for each feature, 1 in all"):
+        LogLinearModel([("a", "indicator")], weights=weights).fit({"a": [0, 1]})
+
+
+def test_missing_columns_and_wide_models_are_named():
+    with pytest.raises(ValueError, match="no column for 'b'"):
+        LogLinearModel([(("a", "b"), BOND)]).fit({"a": [0, 1]})
+    with pytest.raises(ValueError, match="no column for 'bb'"):
+        LogLinearModel([(("a", "b"), BOND)], {"bb": [0, 1]}).fit({"a": [0, 1], "b": [0, 1]})
+    with pytest.raises(ValueError, match="method='gibbs'"):
+        LogLinearModel([(list(itertools.combinations(range(40), 2)), BOND)]).fit(np.zeros((2, 40), dtype=int))
+    swapped = LogLinearModel([((1, 0), "indicator")]).fit(np.array([[0, 5], [1, 5], [1, 6]]))
+    assert swapped.states == {1: (5, 6), 0: (0, 1)}

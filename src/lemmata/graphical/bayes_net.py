@@ -32,10 +32,12 @@ class BayesNet(FittedModel):
     parents : {variable: its parents}, or a list of arrows (parent, child). Parents without an entry have no parents.
     tables : {variable: chances of its states}, arrays with an axis for each parent, in order, and a last one for the variable
         itself, along which they sum to one. None: `fit` learns them; to a `fit` with gaps, they are a start.
-    state_names : {variable: labels of its states}. Default: 0, 1, … of a given net, and the values of the data, sorted, of a
-        fitted one. A hidden variable, which has no column in the data, needs its labels here.
+    state_names : {variable: labels of its states}. Default: 0, 1, … of a given net, and of a fitted one the values of the
+        data, sorted, or the categories of a pandas column or an Enum of Polars, in order. A hidden variable, which has no
+        column in the data, needs its labels here.
     alpha : Pseudo-count of every state in each row of a table: a symmetric Dirichlet(alpha + 1) prior. 0 is maximum likelihood.
-    tol : Where values are missing, stop when an EM step changes the mean log-likelihood of a row by no more.
+    tol : Where values are missing, stop when an EM step changes the mean log-likelihood of a row by no more; with alpha > 0,
+        not before the tables have come to rest as well.
     max_iter : EM steps at most.
     n_init : Runs of EM from different starts, of which the best is kept; of no use where nothing is hidden.
     random_state : Seed of the starts.
@@ -193,8 +195,10 @@ class BayesNet(FittedModel):
 
         Parameters
         ----------
-        X : Frame, or {variable: values}, or an array whose columns are the variables in order. None and NaN are values that
-            were not seen; variables without a column are hidden.
+        X : Frame, or {variable: values}, or an array whose columns are the variables in order; where the variables are the
+            numbers 0 to n − 1, column v is variable v. Stored tables (Parquet, Dask, blocks) must hold numbers, which are
+            numbers of states where the labels are texts. None and NaN are values that were not seen; variables without a
+            column are hidden.
         sample_weight : Repetitions of each row.
         """
         from lemmata.graphical.learning import learn
@@ -212,16 +216,7 @@ class BayesNet(FittedModel):
         >>> float(np.exp(net.log_likelihood({"wet": [1]}))), float(np.exp(net.log_likelihood({"rain": [1], "wet": [1]})))
         (0.27, 0.19)
         """
-        from lemmata.graphical.learning import total_log_likelihood
-
-        return total_log_likelihood(self, X, sample_weight)[1]
-
-    def score(self, X, y=None, sample_weight=None):
-        """Give the mean log-likelihood of the rows."""
-        from lemmata.graphical.learning import total_log_likelihood
-
-        total, value = total_log_likelihood(self, X, sample_weight)
-        return value / total
+        return self._likelihood(X, sample_weight)[1]
 
     @property
     def n_parameters(self):
@@ -229,17 +224,6 @@ class BayesNet(FittedModel):
         from lemmata.graphical.learning import n_parameters
 
         return n_parameters(self)
-
-    def aic(self, X, sample_weight=None):
-        """Give Akaike's information criterion on rows X: the lower the better."""
-        return 2 * self.n_parameters - 2 * self.log_likelihood(X, sample_weight)
-
-    def bic(self, X, sample_weight=None):
-        """Give Bayes' information criterion on rows X: the lower the better."""
-        from lemmata.graphical.learning import total_log_likelihood
-
-        total, value = total_log_likelihood(self, X, sample_weight)
-        return self.n_parameters * float(np.log(total)) - 2 * value
 
     def d_separated(self, x, y, given=()):
         """Tell whether x and y are independent given others in every net with these arrows, and why.

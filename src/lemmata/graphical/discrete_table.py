@@ -1,15 +1,18 @@
 """Rows of labels as rows of numbers of states: how the discrete models read data.
 
 A table is a frame, {variable: values}, or an array whose columns are the variables in order; stored tables (Parquet, Dask, an
-iterator of blocks) must hold numbers. Columns are found by name, and a variable without a column is hidden. None and NaN are
-values that were not seen; their number is -1, here and in every kernel.
+iterator of blocks) must hold numbers. Columns are found by name, and a variable without a column is hidden. Where the variables
+are the numbers 0 to n − 1, these are the names of an array's columns as well. None and NaN are values that were not seen;
+their number is -1, here and in every kernel.
 
 A value means the state whose label equals it. Where no label of a variable is a number, numbers are numbers of states: that is
 how a stored table, which has no text, tells of labels. Labels that are learned are the values of the data, sorted; a column of
-floats that are all whole has whole labels, because a column with gaps holds floats for no other reason.
+floats that are all whole has whole labels, because a column with gaps holds floats for no other reason. The categories of a
+pandas column, or of an Enum of Polars, are its labels, in their order, seen or not.
 """
 
-from numbers import Number
+from math import prod
+from numbers import Integral, Number, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +23,8 @@ from lemmata.graphical.factor_graph import check_labels
 from lemmata.graphical.model import some
 
 MOST = 10_000  # different values of a variable: more are measurements, not states
+LARGEST = 1 << 28  # entries of a table: 2 GiB
+EXACT = 1 << 53  # whole numbers beyond are not all floats
 
 
 class DiscreteTable(NamedTuple):
@@ -30,7 +35,7 @@ class DiscreteTable(NamedTuple):
     seen: list
 
 
-def read_table(X, variables, sample_weight=None, *, states=None, fixed=True):
+def read_table(X, variables, sample_weight=None, *, states=None, fixed=True, ignored=()):
     """Turn a table into numbers of states.
 
     Parameters
@@ -38,6 +43,7 @@ def read_table(X, variables, sample_weight=None, *, states=None, fixed=True):
     variables : Names, in the order that the columns of the result have.
     states : {variable: labels} where they are known.
     fixed : Whether these are all labels there are. Otherwise a variable without an entry learns its labels from the data.
+    ignored : Variables whose columns, if there are any, are not looked at.
 
     Examples
     --------
@@ -49,30 +55,44 @@ def read_table(X, variables, sample_weight=None, *, states=None, fixed=True):
     >>> table.states
     {'a': ('no', 'yes'), 'b': (0, 1)}
     """
-    variables, states = list(variables), dict(states or {})
-    for name in [name for name in states if name not in set(variables)]:
-        del states[name]
+    variables, states = list(variables), {name: tuple(labels) for name, labels in (states or {}).items()}
     for name, labels in states.items():
-        states[name] = tuple(labels)
-        check_labels(name, states[name])
+        check_labels(name, labels)
+        _all_exact(name, np.array([label for label in labels if isinstance(label, Real)], dtype=object))
     if is_stored(X):
-        return _stored(X, variables, sample_weight, states, fixed)
-    columns, others = _columns(X, variables)
-    if not fixed:
-        _none_strange(variables, columns, others)
+        return _stored(X, variables, sample_weight, states, fixed, ignored)
+    columns, others = _columns(X, variables, ignored)
+    _none_strange(variables, columns, others, ignored)
     seen = [name for name in variables if name in columns]
-    weight, present = _weights(sample_weight, len(next(iter(columns.values()))[0]))
+    weight, present = _weights(sample_weight, len(next(iter(columns.values())).values))
     codes = np.full((int(present.sum()) if weight is not None else len(present), len(variables)), -1, dtype=np.float32)
     for j, name in enumerate(variables):
         if name in columns:
-            values, missing = columns[name]
+            values, missing, categories = columns[name]
             if weight is not None and not present.all():
                 values, missing = values[present], missing[present]
             if name not in states and not fixed:
-                states[name] = learned(name, _different(values[~missing]))
+                states[name] = categories or learned(name, _different(values[~missing]))
             codes[:, j] = np.where(missing, -1, _numbers(name, values, missing, states[name]))
     _all_named(variables, states)
     return DiscreteTable(Blocks.of(codes, None if weight is None else weight[present]), _ordered(states, variables), seen)
+
+
+def check_size(scope, states):
+    """Refuse a table over some variables that would fill the memory.
+
+    >>> check_size(("a", "b"), {"a": range(100_000), "b": range(10_000)})
+    Traceback (most recent call last):
+    ...
+    ValueError: The table over 'a' (100,000 states), 'b' (10,000 states) would have 1,000,000,000 entries, more than ...
+    """
+    size = prod(len(states[name]) for name in scope)
+    if size > LARGEST:
+        each = ", ".join(f"{name!r} ({len(states[name]):,} states)" for name in scope)
+        raise ValueError(
+            f"The table over {each} would have {size:,} entries, more than {LARGEST:,}: put the values in fewer bins, or take "
+            "away a variable."
+        )
 
 
 def _ordered(states, variables):
@@ -101,38 +121,86 @@ def _weights(sample_weight, n):
     return weight, weight > 0
 
 
-def _columns(X, variables):
-    """Give {variable: (values, which are missing)} of a table in memory, and the names of its other columns."""
-    import narwhals as nw
+class Column(NamedTuple):
+    """The values of a variable as numbers or objects, which are missing, and the labels that its type names, if it does."""
 
-    if isinstance(X, dict):
-        named = dict(X)
-    else:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if isinstance(frame, nw.DataFrame):
-            named = {column.name: column for column in frame.iter_columns()}
-        else:
-            array = X if isinstance(X, np.ndarray) else np.array([list(row) for row in X], dtype=object)
-            if array.ndim != 2 or array.shape[1] != len(variables):
-                raise ValueError(
-                    f"An array of data needs a column for each of the {len(variables)} variables, in order, and has the shape "
-                    f"{array.shape}; give a frame or a dictionary to leave some out."
-                )
-            named = {name: array[:, j] for j, name in enumerate(variables)}
+    values: np.ndarray
+    missing: np.ndarray
+    categories: tuple | None = None
+
+
+def _columns(X, variables, ignored):
+    """Give {variable: its column} of a table in memory, and the names of its other columns."""
+    named = _named(X, variables)
     by_text = {str(name): name for name in named}
     found = {name: name if name in named else by_text.get(str(name)) for name in variables}
-    columns = {name: _values(named[key]) for name, key in found.items() if key is not None}
+    given = {name: key for name, key in found.items() if key is not None}
+    columns = {name: _values(name, named[key]) for name, key in given.items() if name not in ignored}
+    if not columns and set(given) <= set(ignored):
+        columns = {name: _gaps(len(named[key])) for name, key in given.items()}
     if not columns:
         raise ValueError(f"The data have no column for any variable: the variables are {some(variables)}.")
-    lengths = {len(values) for values, _ in columns.values()}
+    lengths = {len(column.values) for column in columns.values()}
     if lengths == {0} or len(lengths) > 1:
         raise ValueError(f"All columns need the same number of rows, and at least one; they have {sorted(lengths)}.")
     return columns, set(named) - set(found.values())
 
 
-def _none_strange(variables, columns, others):
+def _gaps(n):
+    return Column(np.zeros(n), np.ones(n, dtype=bool))
+
+
+def _named(X, variables):
+    """Give {name: column} of a table in memory."""
+    import narwhals as nw
+
+    if isinstance(X, dict):
+        return X
+    try:
+        frame = nw.from_native(X, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        twice = list(dict.fromkeys(X.columns[X.columns.duplicated()]))  # of pandas; others allow none
+        raise ValueError(f"The data have several columns named {some(twice)}: rename them, or leave one out.") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise ValueError("A lazy frame has no rows yet: collect it first.")
+    if isinstance(frame, nw.DataFrame):
+        return {column.name: column for column in frame.iter_columns()}
+    rows = X if isinstance(X, np.ndarray) and X.ndim == 2 else None if isinstance(frame, nw.Series) else _rows(X)
+    if rows is None:
+        raise ValueError(
+            "The data must be a frame, {variable: values} or an array of rows and columns, and are a "
+            f"{type(X).__name__} without columns."
+        )
+    array = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=object)
+    if array.ndim != 2 or array.shape[1] != len(variables):
+        raise ValueError(
+            f"An array of data needs a column for each of the {len(variables)} variables, in order, and has the shape "
+            f"{array.shape}; give a frame or a dictionary to leave some out."
+        )
+    return {name: array[:, j] for j, name in enumerate(in_order(variables))}
+
+
+def _rows(X):
+    """Give the rows of a list of lists; None where it is none."""
+    try:
+        return [list(row) for row in X]
+    except TypeError:
+        return None
+
+
+def in_order(variables):
+    """Say which variable each column of an array without names is: by number where they are 0 to n − 1, else as they come.
+
+    >>> in_order([2, 0, 1]), in_order(["b", "a"])
+    ([0, 1, 2], ['b', 'a'])
+    """
+    numbered = all(isinstance(name, Integral) and not isinstance(name, bool) for name in variables)
+    return sorted(variables) if numbered and set(variables) == set(range(len(variables))) else list(variables)
+
+
+def _none_strange(variables, columns, others, ignored=()):
     """Refuse columns that are no variables where variables have no column: one is most likely the other, misspelled."""
-    hidden = [name for name in variables if name not in columns]
+    hidden = [name for name in variables if name not in columns and name not in ignored]
     if hidden and others:
         raise ValueError(
             f"The data have no column for {some(hidden)}, but columns {some(sorted(others, key=str))}, which are no variables: "
@@ -140,29 +208,47 @@ def _none_strange(variables, columns, others):
         )
 
 
-def _values(column):
-    """Give the values of a column as an array of numbers or of objects, and which of them are missing."""
+def _values(name, column):
+    """Read the column of a variable."""
     import narwhals as nw
 
-    if hasattr(column, "is_null") and hasattr(column, "to_list"):  # of narwhals
+    if isinstance(column, (str, bytes, dict)) or not hasattr(column, "__len__") or getattr(column, "ndim", 1) != 1:
+        raise ValueError(f"The column of {name!r} must be a list of values, got {column!r}.")
+    if not isinstance(column, nw.Series):
+        column = nw.from_native(column, series_only=True, pass_through=True)  # a Series in a dictionary
+    if isinstance(column, nw.Series):
         missing = column.is_null().to_numpy().astype(bool)
         if column.dtype.is_numeric():
             values = column.fill_null(0).to_numpy() if missing.any() else column.to_numpy()
-            return _numeric(np.asarray(values), missing)
-        text, column = column.dtype in (nw.String, nw.Categorical, nw.Enum), column.to_list()
+            return _numeric(name, np.asarray(values), missing)
+        categories, text = _categories(column), column.dtype in (nw.String, nw.Categorical, nw.Enum)
+        column = column.to_list()
+        if categories is not None:
+            return _values(name, column)._replace(categories=categories)
         if text:
-            return _objects(column), missing
+            return Column(_objects(column), missing)
     if isinstance(column, np.ndarray) and column.dtype.kind in "fiub":
-        return _numeric(column, np.zeros(len(column), dtype=bool))
+        return _numeric(name, column, np.zeros(len(column), dtype=bool))
     if isinstance(column, np.ndarray) and column.dtype.kind == "U":
-        return column.astype(object), np.zeros(len(column), dtype=bool)
+        return Column(column.astype(object), np.zeros(len(column), dtype=bool))
     values = _objects([value.item() if isinstance(value, np.generic) else value for value in column])
     missing = np.fromiter((_is_missing(value) for value in values), dtype=bool, count=len(values))
     if all(isinstance(value, (int, float)) for value in values[~missing]):
         whole_bool = all(isinstance(value, bool) for value in values[~missing])
         values[missing] = 0
-        return _numeric(values.astype(bool if whole_bool else float), missing)
-    return values, missing
+        _all_exact(name, values)
+        return _numeric(name, values.astype(bool if whole_bool else float), missing)
+    return Column(values, missing)
+
+
+def _categories(column):
+    """Give the labels that the type of a column names, in order, or None; a Categorical of Polars has no order of its own."""
+    import narwhals as nw
+
+    native = column.to_native()
+    if column.implementation.is_pandas() and hasattr(native, "cat"):
+        return tuple(native.cat.categories.tolist()) or None
+    return tuple(native.dtype.categories.to_list()) if column.dtype == nw.Enum else None
 
 
 def _objects(column):
@@ -171,8 +257,19 @@ def _objects(column):
     return values
 
 
-def _numeric(values, missing):
-    return values, (missing | np.isnan(values)) if values.dtype.kind == "f" else missing
+def _numeric(name, values, missing):
+    missing = missing | np.isnan(values) if values.dtype.kind == "f" else missing
+    _all_exact(name, values[~missing])
+    return Column(values, missing)
+
+
+def _all_exact(name, values):
+    """Refuse numbers that would be taken for their neighbors."""
+    if values.dtype.kind != "b" and len(values) and max(float(values.max()), -float(values.min())) >= EXACT:
+        raise ValueError(
+            f"The variable {name!r} has numbers of 2^53 and more, which cannot all be told apart: number its states, or make "
+            "texts of them."
+        )
 
 
 def _is_missing(value):
@@ -283,16 +380,16 @@ def weights_block(X, weight):
     return int((weight < 0).sum()), float(weight.sum())
 
 
-def _stored(X, variables, sample_weight, states, fixed):
+def _stored(X, variables, sample_weight, states, fixed, ignored):
     """Open a stored table."""
     columns = _stored_columns(X)
     wanted = None if columns is None else [str(name) for name in variables if str(name) in columns]
     if columns is not None:
         if not wanted:
             raise ValueError(f"The data have no column for any variable: the variables are {some(variables)}.")
-        if not fixed:
-            apart = {sample_weight} if isinstance(sample_weight, str) else set()
-            _none_strange(variables, [name for name in variables if str(name) in wanted], set(columns) - set(wanted) - apart)
+        apart = {sample_weight} if isinstance(sample_weight, str) else set()
+        there = [name for name in variables if str(name) in wanted]
+        _none_strange(variables, there, set(columns) - set(wanted) - apart, ignored)
     blocks = Blocks.of(X, sample_weight, columns=wanted)
     if columns is None and blocks.n_columns != len(variables):
         raise ValueError(
@@ -303,20 +400,18 @@ def _stored(X, variables, sample_weight, states, fixed):
         negative, total = blocks.reduce(weights_block)
         if negative or not total > 0:
             raise ValueError("sample_weight must be positive somewhere and negative nowhere: a weight means repetition.")
-    places = list(range(len(variables))) if wanted is None else [_place(wanted, name) for name in variables]
+    order = [str(name) for name in in_order(variables)] if wanted is None else wanted
+    places = [None if name in ignored or str(name) not in order else order.index(str(name)) for name in variables]
     seen = [name for name, place in zip(variables, places, strict=True) if place is not None]
     if not fixed and any(name not in states for name in seen):
         found = blocks.reduce(values_block).columns
         for name, place in zip(variables, places, strict=True):
             if place is not None and name not in states:
+                _all_exact(name, found[place])
                 states[name] = learned(name, found[place].tolist())
     _all_named(variables, states)
     coded = blocks.with_columns(Coder(places, [(name, states[name]) for name in variables]), len(variables))
     return DiscreteTable(coded, _ordered(states, variables), seen)
-
-
-def _place(wanted, name):
-    return wanted.index(str(name)) if str(name) in wanted else None
 
 
 def _stored_columns(X):

@@ -11,6 +11,9 @@ distribution of each is written out, state by state, for all rows with that comp
     P(missing | seen) ∝ Π P(x_i | parents),   over the tables that touch the component.
 
 A component with too many states is left to the tree, whose own certificate says that it is exact.
+
+What `learning` counts and expects is counted and expected here a second time, by other means, on purpose: a certificate that
+shared the code of the fit would share its mistakes.
 """
 
 from math import prod
@@ -35,7 +38,7 @@ def gaps_block(X, weight):
     return int(((X < 0).any(axis=1) & (True if weight is None else weight > 0)).sum())
 
 
-def count_block(X, weight, graph):
+def recount_block(X, weight, graph):
     """Count the states of all scopes in the complete rows."""
     whole = (X >= 0).all(axis=1)
     counts, codes, weight = np.zeros(graph[3][-1]), X[whole].astype(np.int64), None if weight is None else weight[whole]
@@ -52,7 +55,7 @@ def scopes_of(graph):
     return [graph[2][a:b].tolist() for a, b in zip(graph[1][:-1], graph[1][1:], strict=True)]
 
 
-def expect_block(X, weight, graph, tables, by_tree):
+def enumerate_block(X, weight, graph, tables, by_tree):
     """Sum the log-likelihood of rows and the expected counts of all scopes.
 
     Parameters
@@ -191,14 +194,14 @@ class Step:
 
     def __init__(self, blocks, families, alpha):
         self.families, self.alpha = families, alpha
-        self.counts = blocks.reduce(count_block, families.graph)
+        self.counts = blocks.reduce(recount_block, families.graph)
         found = blocks.reduce(distinct_block, families.layout.cards)
         self.merged = found.rows is not None
         self.blocks = Blocks.of(found.rows, found.weight) if self.merged else blocks
 
     def expect(self, tables):
         """Give the log-likelihood, and the expected counts."""
-        value, counts = self.blocks.reduce(expect_block, self.families.graph, tables, ByTree(self.families, tables))
+        value, counts = self.blocks.reduce(enumerate_block, self.families.graph, tables, ByTree(self.families, tables))
         if self.merged:
             there = self.counts > 0
             with np.errstate(divide="ignore"):
@@ -212,7 +215,7 @@ class Step:
 
 def complete_checks(blocks, families, tables, alpha, stored):
     """Prove that tables are the normalized counts of complete rows, and hence the best."""
-    counts = blocks.reduce(count_block, families.graph)
+    counts = blocks.reduce(recount_block, families.graph)
     best = families.chances(counts, alpha)
     worst = max(length(tables[a:b] - best[a:b]) / length(best[a:b]) for a, b in _spans(families))
     what = "likelihood" if alpha == 0 else "posterior"

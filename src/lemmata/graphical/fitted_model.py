@@ -1,7 +1,17 @@
 """What `BayesNet` and `LogLinearModel` share: numbers that are given or fitted, and rows with gaps that are filled in."""
 
+from typing import NamedTuple
+
+import numpy as np
+
 from lemmata.core.estimator import Estimator
 from lemmata.graphical.model import DiscreteModel, some
+
+
+class Pairs(NamedTuple):
+    """A dictionary as a list of (key, value): keys in files are texts, and names of variables may be numbers or tuples."""
+
+    pairs: list
 
 
 class FittedModel(DiscreteModel, Estimator):
@@ -18,6 +28,13 @@ class FittedModel(DiscreteModel, Estimator):
 
     def __sklearn_is_fitted__(self):
         return getattr(self, self._numbers) is not None or f"{self._numbers}_" in self.__dict__
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        return {key: Pairs(list(value.items())) if type(value) is dict else value for key, value in state.items()}
+
+    def __setstate__(self, state):
+        super().__setstate__({key: dict(value.pairs) if isinstance(value, Pairs) else value for key, value in state.items()})
 
     def __repr__(self):
         if self.__sklearn_is_fitted__():
@@ -56,3 +73,23 @@ class FittedModel(DiscreteModel, Estimator):
         from lemmata.graphical.learning import chances_of
 
         return chances_of(self, X, variable)
+
+    def _likelihood(self, X, sample_weight):
+        """Give the weight of all rows, and the sum of their log-likelihoods."""
+        from lemmata.graphical.learning import total_log_likelihood
+
+        return total_log_likelihood(self, X, sample_weight)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Give the mean log-likelihood of the rows."""
+        total, value = self._likelihood(X, sample_weight)
+        return value / total
+
+    def aic(self, X, sample_weight=None):
+        """Give Akaike's information criterion on rows X: the lower the better."""
+        return 2 * self.n_parameters - 2 * self._likelihood(X, sample_weight)[1]
+
+    def bic(self, X, sample_weight=None):
+        """Give Bayes' information criterion on rows X: the lower the better."""
+        total, value = self._likelihood(X, sample_weight)
+        return self.n_parameters * float(np.log(total)) - 2 * value

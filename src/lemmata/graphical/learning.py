@@ -21,17 +21,21 @@ from functools import partial
 import numpy as np
 
 from lemmata.core.blocks import Blocks
+from lemmata.core.certificate import simplex
 from lemmata.core.iterate import iterate
 from lemmata.core.random import generator, spawn
-from lemmata.graphical.discrete_table import read_table
+from lemmata.graphical.arrows import parents_first
+from lemmata.graphical.discrete_table import check_size, read_table
 from lemmata.graphical.learning_kernels import STANDS, count_rows, distinct_block, expect_rows, look_at_rows
-from lemmata.graphical.model import labels
+from lemmata.graphical.model import labels, some
 from lemmata.mixture.discrete import alive, normalized, raised
 from lemmata.mixture.em import LatentModel, best_of
 
 WORK = 1 << 20  # entries of tables that a block of rows goes through, so that threads get equal shares
 NOISE = 1.0  # of the logarithms of chances, in starts of what nobody sees
 JITTER = 0.5  # and in further starts of what was seen in part
+SHORT = 0.02  # share of the step from 1 % away, a fifth of what the certificate lets pass
+ROUNDING = 1e-12  # share of a table by which rounding moves it
 NOTHING = 1e-50  # chances that EM keeps above 0 in order to be able to return, and that ended as 0
 
 
@@ -47,6 +51,8 @@ class Families:
     def __init__(self, parents, states):
         from lemmata.graphical.bayes_net import BayesNet
 
+        for name, above in parents.items():
+            check_size((*above, name), states)
         uniform = {
             name: np.full([len(states[v]) for v in (*above, name)], 1.0 / len(states[name])) for name, above in parents.items()
         }
@@ -109,6 +115,19 @@ def gathered(blocks, families, complete, total, entries):
     return Blocks.of(rows, weight, block_rows=int(np.clip(WORK // max(entries, 1), 16, 1 << 14)))
 
 
+def barren(parents, hidden):
+    """Tell which variables neither were seen nor have descendants that were: no likelihood depends on their tables.
+
+    >>> barren({"a": (), "b": ("a",), "c": ("b",), "d": ("a",)}, [False, True, True, False])
+    array([False,  True,  True, False])
+    """
+    told = {name for name, gone in zip(parents, hidden, strict=True) if not gone}
+    for name in reversed(parents_first(parents)):
+        if name in told:
+            told.update(parents[name])
+    return np.array([name not in told for name in parents])
+
+
 class NetModel(LatentModel):
     """The steps of EM; the parameters are one vector, the tables of `families`.
 
@@ -127,11 +146,16 @@ class NetModel(LatentModel):
 
     def __init__(self, families, complete, seen, average, hidden, alpha, total, given):
         self.families, self.complete_counts, self.seen, self.alpha, self.total = families, complete, seen, alpha, total
-        self.average, self.hidden, self.given, self.starts = average, hidden, given, 0
+        self.average, self.hidden, self.starts = average, hidden, 0
+        self.idle = np.repeat(barren(families.net.parents_, hidden), np.diff(families.layout.table_starts))
+        self.given = given if given is None or alpha == 0 else np.where(self.idle, families.uniform, given)
         self.tree = families.net.junction_tree()
 
     def start(self, blocks, rng):
-        """Take what was given; else count what was seen, and scatter the rest about the averages."""
+        """Take what was given; else count what was seen, and scatter the rest about the averages.
+
+        Tables that no row depends on are uniform at once: only the prior pulls at them, which may take ever so long.
+        """
         if self.given is not None:
             if not blocks.reduce(expect_block, self.prepare((self.given,)))[0] > -np.inf:
                 raise ValueError(
@@ -146,6 +170,7 @@ class NetModel(LatentModel):
             size = NOISE if unseen else JITTER if self.starts else 0.0
             counts[a:b] = (counts[a:b] + self.seen[a:b]) * np.exp(size * rng.standard_normal(b - a))
         self.starts += 1
+        counts = np.where(self.idle, self.families.uniform, counts)
         return (normalized(counts, self.families.rows, self.families.uniform),)
 
     def prepare(self, parameters):
@@ -169,6 +194,16 @@ class NetModel(LatentModel):
         tables = raised(before[0], after[0])
         return None if np.array_equal(tables, after[0]) else (normalized(tables, self.families.rows, tables),)
 
+    def answer(self, blocks, tables, step):
+        """Say by how much the step of each table changes where tables move by 1 %: the least of a few directions."""
+        rng, spans = np.random.default_rng(len(tables)), self.families.layout.table_starts
+        found = []
+        for _ in range(5):
+            moved = self.families.flat({name: simplex(table, rng) for name, table in self.families.shaped(tables).items()})
+            (there,) = self.m_step(blocks.reduce(self.e_step, self.prepare((moved,))), (moved,))
+            found.append(_lengths(there - moved - step, spans))
+        return np.min(found, axis=0)
+
     def pack(self, parameters):
         """Square roots of the chances."""
         return np.sqrt(parameters[0])
@@ -187,6 +222,9 @@ def _logs(tables):
 def learn(net, X, sample_weight=None):
     """Learn the tables of a net's graph; return the fitted attributes by name."""
     given, names = net.tables, dict(net.state_names or {})
+    unknown = [name for name in (*names, *(given or {})) if name not in net.parents_]
+    if unknown:
+        raise ValueError(f"There are tables or state_names for {some(unknown)}, which is no variable of the net.")
     if given is not None:
         names = {**{name: range(np.shape(table)[-1]) for name, table in given.items() if np.ndim(table)}, **names}
     table = read_table(X, net.variables, sample_weight, states=names, fixed=False)
@@ -231,7 +269,9 @@ def _maximize(net, table, families, complete, seen, total):
     blocks = gathered(table.blocks, families, complete, total, model.tree.n_entries)
     rngs = spawn(generator(net.random_state), net.n_init if given is None else 1)
     drive = partial(_drive, max_iter=net.max_iter, verbose=net.verbose)
-    run = best_of(model, blocks, rngs, drive, tol=net.tol, acceleration=True)
+    if net.alpha > 0:  # a prior that pulls slowly moves tables of which the likelihood says little: leaps go on
+        drive = partial(drive, rest=partial(Rest, model, blocks, net.tol))
+    run = best_of(model, blocks, rngs, drive, tol=0.0 if net.alpha > 0 else net.tol, acceleration=True)
     tables = normalized(np.where(run.state[0] < NOTHING, 0.0, run.state[0]), families.rows, families.uniform)
     model.alpha = 0.0  # the prior is no part of the likelihood
     value, counts = blocks.reduce(expect_block, model.prepare((tables,)))
@@ -242,9 +282,45 @@ def _maximize(net, table, families, complete, seen, total):
     return tables, float(value), counts, history
 
 
-def _drive(step, state, *, fitted, **options):
-    """Run `iterate`; nobody asks for attributes on the way."""
-    return iterate(step, state, **options)
+class Rest:
+    """Tells whether tables have come to rest: a plain step gains no more than tol, and is short.
+
+    What is short is for the tables to say: no longer than one from a fiftieth of 1 % away.
+    """
+
+    def __init__(self, model, blocks, tol):
+        self.model, self.blocks, self.tol, self.scale = model, blocks, tol, None
+
+    def __call__(self, state, change):
+        """Look at the state after a step that gained so much."""
+        if not change <= self.tol:
+            return False
+        (before,), (after,) = state[-1][0], state[1]
+        spans, step = self.model.families.layout.table_starts, after - before
+        size, still = _lengths(step, spans), ROUNDING * _lengths(before, spans)
+        for fresh in (False, True):  # what was found once will do until it says yes
+            if self.scale is None or fresh:
+                self.scale = self.model.answer(self.blocks, before, step)
+            if ((size > SHORT * self.scale) & (size > still)).any():
+                return False
+        return True
+
+
+def _lengths(vector, starts):
+    return np.sqrt(np.add.reduceat(vector**2, starts[:-1]))
+
+
+def _drive(step, state, *, fitted, rest=None, **options):
+    """Run `iterate`, until all is at rest if there is a way to tell; nobody asks for attributes on the way."""
+    if rest is None:
+        return iterate(step, state, **options)
+    at_rest = rest()
+
+    def careful(before):
+        after, value, change = step(before)
+        return after, value, 0.0 if at_rest(after, change) else np.inf
+
+    return iterate(careful, state, **options)
 
 
 def _warn_of_empty(sums):
@@ -284,10 +360,10 @@ def fill_block(X, weight, prepared, starts):
     return filled
 
 
-def _opened(net, X, sample_weight=None):
+def _opened(net, X, sample_weight=None, ignored=()):
     """Read a table with the labels of a net; give its blocks, and the net as kernels want it."""
     tree = net.junction_tree()
-    blocks = read_table(X, net.variables, sample_weight, states=net.states).blocks
+    blocks = read_table(X, net.variables, sample_weight, states=net.states, ignored=ignored).blocks
     return blocks, (tree.program, tuple(tree.layout[:4]), _logs(tree.layout.tables))
 
 
@@ -299,8 +375,9 @@ def total_log_likelihood(net, X, sample_weight=None):
 
 def chances_of(net, X, variable):
     """Give the chances of the states of a variable, given the rest of each row."""
-    blocks, prepared = _opened(net, X)
-    number = net._codes[net._known((variable,))[0]][0]
+    (variable,) = net._known((variable,))
+    blocks, prepared = _opened(net, X, ignored=(variable,))
+    number = net._codes[variable][0]
     starts = prepared[0].state_starts
     return blocks.map(chances_block, prepared, starts[number], starts[number + 1], number)
 

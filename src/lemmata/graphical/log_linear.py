@@ -21,7 +21,7 @@ from lemmata.core.random import generator
 from lemmata.graphical.discrete_table import read_table
 from lemmata.graphical.fitted_model import FittedModel
 from lemmata.graphical.learning import count_block
-from lemmata.graphical.log_linear_fit import Terms, TreeMoments, climb, wander
+from lemmata.graphical.log_linear_fit import Terms, TreeMoments, climb, wander, warn_of_extremes
 from lemmata.graphical.model import some
 
 
@@ -65,10 +65,11 @@ class LogLinearModel(FittedModel):
         are given.
     weights : List with an array of weights for each feature: those of a model that is not fitted, or the start of a fit.
     l2 : Penalty ½ l2 ‖w‖² on the log-likelihood of all rows: the precision of a Gaussian prior. 0 is maximum likelihood,
-        which does not exist where a feature is never seen and could be.
+        which does not exist where a feature is never seen and could be: a fit says so, and its certificate is refused.
     tol : Largest entry of the gradient of the mean log-likelihood at which the exact fit ends.
     max_iter : Its iterations at most.
-    n_chains, n_steps : Of the fit by Gibbs sampling: persistent chains, and steps of the weights.
+    n_chains, n_steps : Of the fit by Gibbs sampling: persistent chains, and steps of the weights. After these the chains go on,
+        for 100 times as many sweeps at most, until their error is small beside what chance in the rows leaves open.
     random_state : Seed of the chains.
     verbose : 1 shows a progress bar.
 
@@ -99,7 +100,7 @@ class LogLinearModel(FittedModel):
     _parameter_constraints = {
         "features": [list, tuple],
         "state_names": [dict, None],
-        "weights": [list, tuple, None],
+        "weights": "no_validation",  # `_given` says what is wrong, in a fit or without
         "l2": [Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -140,10 +141,19 @@ class LogLinearModel(FittedModel):
         names = [name for scopes, _ in read_features(self.features) for scope in scopes for name in scope]
         return tuple(dict.fromkeys([*names, *(self.state_names or {})]))
 
+    @property
+    def _given(self):
+        """The weights that were given, one set for each feature."""
+        if not isinstance(self.weights, (list, tuple)) or len(self.weights) != len(self.features):
+            raise ValueError(
+                f"weights must be a list of arrays, one for each feature, {len(self.features)} in all; got {self.weights!r}."
+            )
+        return self.weights
+
     def _known_states(self):
         """Give the labels that are known without data."""
         states = {name: tuple(labels) for name, labels in (self.state_names or {}).items()}
-        given = [None] * len(self.features) if self.weights is None else [np.shape(part) for part in self.weights]
+        given = [None] * len(self.features) if self.weights is None else [np.shape(part) for part in self._given]
         for (scopes, table), shape in zip(read_features(self.features), given, strict=False):
             sizes = shape if table is None else table.shape[table.ndim - len(scopes[0]) :]
             for scope in scopes:
@@ -167,9 +177,9 @@ class LogLinearModel(FittedModel):
     @property
     def _vector(self):
         """The weights, fitted or given, in one vector."""
-        weights = self.weights_ if "weights_" in self.__dict__ else self.weights
-        if weights is None:
+        if "weights_" not in self.__dict__ and self.weights is None:
             raise NotFittedError("This LogLinearModel has no weights yet: give them, or fit it to data.")
+        weights = self.weights_ if "weights_" in self.__dict__ else self._given
         shapes = [np.shape(part) for part in weights]
         if shapes != list(self._terms.shapes):
             raise ValueError(f"weights must be arrays of the shapes {self._terms.shapes}, one for each feature; got {shapes}.")
@@ -186,7 +196,8 @@ class LogLinearModel(FittedModel):
 
         Parameters
         ----------
-        X : Frame, or {variable: values}, or an array whose columns are the variables in order.
+        X : Frame, or {variable: values}, or an array whose columns are the variables in order; where the variables are the
+            numbers 0 to n − 1, column v is variable v. Stored tables (Parquet, Dask, blocks) must hold numbers.
         sample_weight : Repetitions of each row.
         method : "exact": moments by a junction tree; "gibbs": by persistent chains, for models too wide for one.
         """
@@ -194,7 +205,8 @@ class LogLinearModel(FittedModel):
             raise ValueError(f"method must be 'exact' or 'gibbs', got {method!r}.")
         table = read_table(X, self.variables, sample_weight, states=self._known_states(), fixed=False)
         terms = Terms(read_features(self.features), self.variables, table.states)
-        counts, total = complete_counts(table.blocks, terms)
+        counts, total = complete_counts(table, terms)
+        endless = self.l2 == 0 and warn_of_extremes(terms, counts, total)
         mean, penalty = counts / total, self.l2 / total
         given = LogLinearModel(self.features, table.states, self.weights)
         start = np.zeros(terms.n_weights) if self.weights is None else given._vector
@@ -203,21 +215,21 @@ class LogLinearModel(FittedModel):
             w, run, errors = found.x, found.run, None
             value = float(-total * (found.value - penalty / 2 * float(w @ w)))
         else:
-            options = {"n_chains": self.n_chains, "n_steps": self.n_steps, "verbose": self.verbose}
+            options = {"total": total, "n_chains": self.n_chains, "n_steps": self.n_steps, "verbose": self.verbose}
             w, errors, run = wander(terms, mean, penalty, start, rng=generator(self.random_state), **options)
             errors, value = terms.shaped(errors), None
         self.states_, self.weights_, self.errors_, self.log_likelihood_ = table.states, terms.shaped(w), errors, value
-        self.method_, self.n_iter_, self.converged_, self.trace_ = method, run.n_iter, run.converged, run.trace
+        self.method_, self.n_iter_, self.converged_, self.trace_ = method, run.n_iter, run.converged and not endless, run.trace
         return self
 
     def _counted(self, X, sample_weight):
         table = read_table(X, self.variables, sample_weight, states=self.states)
-        return complete_counts(table.blocks, self._terms)
+        return complete_counts(table, self._terms)
 
-    def _total(self, X, sample_weight):
+    def _likelihood(self, X, sample_weight):
         counts, total = self._counted(X, sample_weight)
         logs = self._terms.matrix @ self._vector
-        return float(counts @ logs - total * TreeMoments(self._terms)(logs)[0]), total
+        return total, float(counts @ logs - total * TreeMoments(self._terms)(logs)[0])
 
     def log_likelihood(self, X, sample_weight=None):
         """Sum the logarithms of the probabilities of complete rows, without the penalty.
@@ -228,12 +240,7 @@ class LogLinearModel(FittedModel):
         >>> round(model.log_likelihood({"a": [0, 1]}) / float(np.log(0.5)), 9)
         2.0
         """
-        return self._total(X, sample_weight)[0]
-
-    def score(self, X, y=None, sample_weight=None):
-        """Give the mean log-likelihood of the rows."""
-        value, total = self._total(X, sample_weight)
-        return value / total
+        return self._likelihood(X, sample_weight)[1]
 
     def gradient(self, X, sample_weight=None):
         """Give the gradient of the log-likelihood by the weights: moments of the rows minus those of the model.
@@ -250,8 +257,16 @@ class LogLinearModel(FittedModel):
 
     @property
     def n_parameters(self):
-        """Number of weights; those of indicators are more than the dimensions they span."""
-        return self._terms.n_weights
+        """Dimensions of the family of distributions; indicators have more weights than that, some of which change nothing.
+
+        Examples
+        --------
+        >>> LogLinearModel([(("a", "b"), "indicator"), ("a", "indicator")], {"a": range(3), "b": range(2)}).n_parameters
+        5
+        """
+        from lemmata.graphical.log_linear_certificate import n_dimensions
+
+        return n_dimensions(self._terms)
 
     def certify(self, X=None, y=None, sample_weight=None, *, evidence=None, assignment=None):
         """Prove that no weights have a higher penalized likelihood; of a fit by Gibbs sampling, give evidence.
@@ -274,9 +289,12 @@ class LogLinearModel(FittedModel):
         return Certificate(*checks, subject="LogLinearModel")
 
 
-def complete_counts(blocks, terms):
+def complete_counts(table, terms):
     """Count the states of all scopes; refuse gaps."""
-    counts, _, gaps, total = blocks.reduce(count_block, terms.graph)
+    gone = [name for name in terms.variables if name not in table.seen]
+    if gone:
+        raise ValueError(f"The data have no column for {some(gone)}: a log-linear model is fitted to complete rows.")
+    counts, _, gaps, total = table.blocks.reduce(count_block, terms.graph)
     if gaps:
         raise ValueError("X has rows with missing values: a log-linear model is fitted to complete rows; drop or fill them in.")
     return counts, total
