@@ -444,3 +444,31 @@ def test_rows_that_nearly_sum_to_one_are_divided_by_their_sum():
     net = BayesNet({"a": [], "b": ["a"]}, {"a": [0.5, 0.5], "b": [[0.5, 0.5000009], [0.5, 0.5]]})
     assert abs(net.log_partition()) < 1e-12
     np.testing.assert_allclose(net.joint("a"), net.compile().joint("a"), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_evidence_that_cuts_a_large_model_gets_a_tree_of_its_own(seed, monkeypatch):
+    from lemmata.graphical import model as module
+
+    net = random_net(seed, n=9)
+    evidence = random_evidence(net, seed, n=3)
+    expected = [net.marginals(evidence), net.log_partition(evidence), net.map(evidence)]
+    monkeypatch.setattr(module, "LARGE", 1)
+    monkeypatch.setattr(module, "WORTH", 1)
+    tree, _, fixed = net._tree_for(evidence)
+    assert set(fixed) == {name for name, value in evidence.items() if not isinstance(value, list)}
+    assert tree is not net.junction_tree()
+    found = net.marginals(evidence)
+    assert list(found) == list(net.variables)
+    for name in net.variables:
+        np.testing.assert_allclose(found[name], expected[0][name], atol=TOL)
+    assert np.isclose(net.log_partition(evidence), expected[1], atol=1e-10)
+    assert np.isclose(net.map(evidence).log_value, expected[2].log_value, atol=1e-10)
+    assert net.certify(evidence=evidence, assignment=net.map(evidence))["map"].holds
+    drawn = net.sample(20, evidence, random_state=0)
+    assert all((drawn[name] == net.states[name][code]).all() for name, code in fixed.items())
+    whole = {name: net.map(evidence)[name] for name in net.variables}
+    assert all(p.max() == 1 for p in net.marginals(whole).values())  # nothing is left to ask for
+    sure = BayesNet({"a": [], "b": ["a"]}, {"a": [1.0, 0.0], "b": [[0.5, 0.5], [0.5, 0.5]]})
+    with pytest.raises(ImpossibleEvidence, match="'a' cannot be 1"):
+        sure.marginals({"a": 1})

@@ -2,9 +2,12 @@
 
 Evidence is {variable: what is known}: the label of a state; or its number, where no label is a number; or, as soft evidence, a
 list with the likelihood of each state, such as [0.9, 0.2] for a sensor that reports so. Answers come in the order of the
-states. The first question compiles a junction tree, the others use it.
+states. The first question compiles a junction tree, the others use it. Where its tables are large, what is known for certain
+is put into the factors first: that cuts the graph, and the tree of what is left may be so much smaller that to compile it, for
+this one question, is the shorter way.
 """
 
+from contextlib import suppress
 from functools import cached_property
 from math import inf
 
@@ -13,7 +16,11 @@ import numpy as np
 from lemmata.core.config import whole
 from lemmata.core.random import generator
 from lemmata.graphical.factor import lay_out
-from lemmata.graphical.junction_tree import JunctionTree
+from lemmata.graphical.junction_tree import ImpossibleEvidence, JunctionTree
+
+LARGE = 1 << 20  # entries of a junction tree from which evidence may be worth a tree of its own
+WORTH = 4  # times smaller it must be: compiling costs as much as some queries
+TRIES = 12  # orders that are tried for it
 
 
 class Assignment(dict):
@@ -98,7 +105,35 @@ class DiscreteModel:
         >>> model.marginals({"c": [1.0, 1.0]})["a"]  # evidence that says nothing
         array([0.5185, 0.4815])
         """
-        return self.junction_tree().marginals(evidence)
+        tree, left, fixed = self._tree_for(evidence)
+        found = self._asked(tree.marginals, left, evidence)
+        if not fixed:
+            return found
+        return {name: np.eye(len(self.states[name]))[fixed[name]] if name in fixed else found[name] for name in self.variables}
+
+    def _tree_for(self, evidence):
+        """Give a tree to ask, the evidence to ask it with, and the numbers of the states that are built into it."""
+        from lemmata.graphical.factor_graph import FactorGraph
+
+        tree = self.junction_tree()
+        if not evidence or tree.n_entries < LARGE:
+            return tree, evidence, {}
+        encode_evidence(self, evidence)  # refuses what makes no sense
+        fixed = {name: self._code(name, value) for name, value in evidence.items() if not is_soft(value)}
+        rest = {name: self.states[name] for name in self.variables if name not in fixed}
+        left = {name: value for name, value in evidence.items() if name not in fixed}
+        if fixed and rest:
+            with suppress(ValueError):  # larger than that
+                graph = FactorGraph([factor.given(fixed) for factor in self.factors], rest)
+                return JunctionTree(graph, restarts=TRIES, max_entries=tree.n_entries // WORTH), left, fixed
+        return tree, evidence, {}
+
+    def _asked(self, ask, left, evidence):
+        """Ask a tree; where it has no answer, say which evidence contradicts which, built in or not."""
+        try:
+            return ask(left)
+        except ImpossibleEvidence:
+            raise ImpossibleEvidence(self.junction_tree()._contradiction(evidence)) from None
 
     def joint(self, variables, evidence=None):
         """Give the joint distribution of a few variables given evidence: an array with an axis for each.
@@ -140,8 +175,10 @@ class DiscreteModel:
         >>> best, float(np.exp(best.log_value))
         ({'a': 1, 'b': 1, 'c': 1}, 8.0)
         """
-        states, value = self.junction_tree().most_probable(evidence)
-        return Assignment({name: self.states[name][k] for name, k in zip(self.variables, states, strict=True)}, value)
+        tree, left, fixed = self._tree_for(evidence)
+        states, value = self._asked(tree.most_probable, left, evidence)
+        codes = dict(zip(tree.variables, states, strict=True)) | fixed
+        return Assignment({name: self.states[name][codes[name]] for name in self.variables}, value)
 
     def log_partition(self, evidence=None):
         """Give log Σ Π factors over all states that agree with the evidence; of a Bayes net, log P(evidence).
@@ -155,7 +192,8 @@ class DiscreteModel:
         >>> float(np.exp(model.log_partition())), float(np.exp(model.log_partition({"c": 0})))
         (27.0, 11.0)
         """
-        return self.junction_tree().log_partition(evidence)
+        tree, left, _ = self._tree_for(evidence)
+        return tree.log_partition(left)
 
     def sample(self, n=1, evidence=None, random_state=None):
         """Draw n independent states of all variables, given evidence: {variable: array of labels}.
@@ -168,8 +206,11 @@ class DiscreteModel:
         >>> float(drawn["a"].mean().round(2)), int(drawn["c"].max())
         (0.37, 0)
         """
-        states = self.junction_tree().sample(whole("n", n), generator(random_state), evidence)
-        return {name: labels(self.states[name])[states[:, i]] for i, name in enumerate(self.variables)}
+        tree, left, fixed = self._tree_for(evidence)
+        n, rng = whole("n", n), generator(random_state)
+        states = self._asked(lambda known: tree.sample(n, rng, known), left, evidence)
+        codes = dict(zip(tree.variables, states.T, strict=True)) | {name: np.full(n, code) for name, code in fixed.items()}
+        return {name: labels(self.states[name])[codes[name]] for name in self.variables}
 
     def log_value(self, assignment):
         """Give the logarithm of the product of all factors at a state of all variables: {variable: label}."""
@@ -249,7 +290,7 @@ def encode_evidence(model, evidence):
         if name not in codes:
             raise ValueError(f"There is no variable {name!r} to have evidence of; there are {some(codes)}.")
         number, labels, size, most = codes[name]
-        if isinstance(value, (list, np.ndarray)) and np.ndim(value) == 1:
+        if is_soft(value):
             likelihood += soft(name, value, size)
         else:
             code = code_of(name, value, labels, most)
@@ -261,6 +302,11 @@ def encode_evidence(model, evidence):
 
 
 NOTHING = (np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.empty(0))
+
+
+def is_soft(value):
+    """Tell whether a piece of evidence is a list of likelihoods."""
+    return isinstance(value, (list, np.ndarray)) and np.ndim(value) == 1
 
 
 def soft(name, value, size):
