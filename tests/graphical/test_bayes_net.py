@@ -88,3 +88,7 @@ def test_barren_nodes_do_not_matter():
     assert len(relevant_factors(net, {others[0]})) < len(net.variables)
     for name in others:
         np.testing.assert_allclose(query(net, [name]).values, net.marginals()[name], atol=1e-13)
+
+
+def test_a_net_that_is_not_right_can_still_be_shown():
+    assert repr(BayesNet({"a": ["a"]}, {"a": [1.0]})).startswith("BayesNet(parents=")

@@ -1,5 +1,6 @@
 """What `BayesNet` and `LogLinearModel` share: numbers that are given or fitted, and rows with gaps that are filled in."""
 
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,8 @@ class FittedModel(DiscreteModel, Estimator):
 
     def __repr__(self):
         if self.__sklearn_is_fitted__():
-            return f"<{type(self).__name__} of {len(self.variables)} variables ({some(self.variables, 4)})>"
+            with suppress(ValueError):  # what is not right is told when it is used
+                return f"<{type(self).__name__} of {len(self.variables)} variables ({some(self.variables, 4)})>"
         return super().__repr__()
 
     def predict(self, X):
