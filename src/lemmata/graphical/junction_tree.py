@@ -114,12 +114,15 @@ class JunctionTree:
                 "is approximate."
             )
         self.program, self.where = compile_cliques(layout, cliques)
+        by_logs = any(factor.log for factor in model.factors) or far_apart(layout, self.where)
         self._log_constant = self._constants = constants(model)
         self._states = [slice(a, b) for a, b in zip(self.program.state_starts, self.program.state_starts[1:], strict=False)]
         self._spare, self._logs = [], None
-        if any(factor.log for factor in model.factors) or far_apart(layout, self.where):
+        if by_logs:
             self.program, _, scale = self.refilled_by_logs(self._log_factors())
             self._log_constant += scale
+        else:
+            self.program = self.refilled(layout.tables)
 
     def __repr__(self):
         return f"<JunctionTree of {len(self.program.parent)} cliques, width {self.width}, {self.n_entries:,} entries>"
@@ -335,7 +338,7 @@ class ImpossibleEvidence(ValueError):
 
 
 def compile_cliques(layout: tuple, cliques: Cliques):
-    """Lay a forest of cliques and the factors of a model into flat arrays; give the program and each factor's clique."""
+    """Lay a forest of cliques into flat arrays; give the program, its tables not yet filled, and each factor's clique."""
     cards, n = layout.cards, len(layout.cards)
     _, starts, members, n_residual, parent, _ = cliques
     rows, columns = tree_layout.clique_sizes(starts, members, n_residual, cards)
@@ -348,11 +351,8 @@ def compile_cliques(layout: tuple, cliques: Cliques):
     offset, places, state_starts = sums(rows * columns), sums(columns), sums(cards)
     has_child = np.zeros(len(parent), dtype=np.bool_)
     has_child[parent[parent >= 0]] = True
-    base = np.empty(offset[-1])
-    _fill(layout, layout.tables, False, where, starts, members, offset, base)
-    strain = tree_layout.strains(offset, base)
     shape = (cards, state_starts, starts, members, n_residual, parent, has_child, rows, columns, offset, places)
-    return Program(*shape, *maps, home, stride, base, strain), where
+    return Program(*shape, *maps, home, stride, np.empty(0), np.zeros(len(parent))), where
 
 
 def _fill(layout, values, logs, where, starts, members, offset, out):
