@@ -49,6 +49,12 @@ def test_certificate_of_a_given_net():
     assert {child for _, child in arrows} == {child for child, above in net.parents_.items() if above}
 
 
+def test_rows_that_do_not_sum_to_one_are_refused():
+    certificate = BayesNet({"a": []}, {"a": [0.505, 0.5]}).certify()
+    assert not certificate.holds
+    assert abs(certificate["rows"].value - 0.005) < 1e-12
+
+
 def test_arrows_or_parents():
     net = BayesNet([("rain", "wet")], RAIN)
     assert net.parents_ == {"rain": (), "wet": ("rain",)}

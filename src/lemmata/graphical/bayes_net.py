@@ -15,10 +15,10 @@ from sklearn.utils._param_validation import Interval
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.random import generator
 from lemmata.graphical.arrows import parents_first
+from lemmata.graphical.evidence import labels, some
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.factor_graph import check_labels
 from lemmata.graphical.fitted_model import FittedModel
-from lemmata.graphical.model import labels, some
 
 ROW_SUM = 1e-6  # by which the chances of a row may miss one: rounding to six digits; they are then divided by their sum
 ROUNDING = 1e-12  # tables whose rows are as near to one as this are left alone
@@ -267,8 +267,10 @@ class BayesNet(FittedModel):
         evidence : What is known in the answers to be checked.
         assignment : What `map` gave, to be proved the most probable.
         """
-        miss = max(float(np.abs(factor.values.sum(axis=-1) - 1).max()) for factor in self.factors)
+        miss = max(float(np.abs(np.sum(self._tables[name], axis=-1) - 1).max()) for name in self.parents_)
         rows = Check("rows", miss, ROW_SUM, "proof", "every row of a table is a distribution")
+        if not rows.holds:  # and nothing can be asked
+            return Certificate(rows, subject="BayesNet")
         checks = [rows, *self.junction_tree().certify(evidence, assignment)]
         if X is not None:
             from lemmata.graphical.learning import certify_tables

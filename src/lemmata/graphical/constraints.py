@@ -21,8 +21,8 @@ import numpy as np
 
 from lemmata.core.certificate import Certificate, Check
 from lemmata.graphical.elimination import eliminate
+from lemmata.graphical.evidence import some
 from lemmata.graphical.factor import Factor
-from lemmata.graphical.model import some
 
 MOST_ENTRIES = 1 << 24  # of one table: 16 MiB of truth values, 128 of counts
 MOST_AXES = 64  # that an array of NumPy can have

@@ -19,8 +19,8 @@ import numpy as np
 
 from lemmata.core.blocks import Blocks
 from lemmata.core.data import is_dask, is_path, is_stored
+from lemmata.graphical.evidence import some
 from lemmata.graphical.factor_graph import check_labels
-from lemmata.graphical.model import some
 
 MOST = 10_000  # different values of a variable: more are measurements, not states
 LARGEST = 1 << 28  # entries of a table: 2 GiB

@@ -200,17 +200,22 @@ def lay_out(factors, numbers, cards):
         tables.append(values.ravel())
     return Layout(
         np.asarray(cards, dtype=np.int64),
-        _starts(scopes),
+        starts_of([len(scope) for scope in scopes]),
         np.array([v for scope in scopes for v in scope], dtype=np.int64),
-        _starts(tables),
+        starts_of([len(table) for table in tables]),
         np.concatenate(tables) if tables else np.empty(0),
         log_scale,
     )
 
 
-def _starts(lists):
-    starts = np.zeros(len(lists) + 1, dtype=np.int64)
-    np.cumsum([len(entries) for entries in lists], out=starts[1:])
+def starts_of(lengths):
+    """Give where each of several stretches begins, and the end of the last.
+
+    >>> starts_of([2, 3])
+    array([0, 2, 5])
+    """
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
     return starts
 
 

@@ -2,8 +2,9 @@
 
 from importlib import import_module
 
+from lemmata.graphical.evidence import some
 from lemmata.graphical.factor import Factor
-from lemmata.graphical.model import DiscreteModel, some
+from lemmata.graphical.model import DiscreteModel
 
 
 class FactorGraph(DiscreteModel):

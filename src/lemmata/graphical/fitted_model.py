@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lemmata.core.estimator import Estimator
-from lemmata.graphical.model import DiscreteModel, some
+from lemmata.graphical.evidence import some
+from lemmata.graphical.model import DiscreteModel
 
 
 class Pairs(NamedTuple):

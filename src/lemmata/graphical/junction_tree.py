@@ -17,7 +17,8 @@ import numpy as np
 from lemmata.graphical import tree_layout
 from lemmata.graphical.elimination import Cliques, find_cliques, numbered
 from lemmata.graphical.elimination_kernels import neighbors_of_scopes
-from lemmata.graphical.factor import Factor
+from lemmata.graphical.evidence import encode_evidence, some
+from lemmata.graphical.factor import Factor, starts_of
 from lemmata.graphical.tree_logs import log_beliefs, log_columns, most_probable
 from lemmata.graphical.tree_messages import STRAIN, all_beliefs, all_marginals, draw_states, log_total, room
 
@@ -196,8 +197,6 @@ class JunctionTree:
         return np.concatenate([np.empty(0), *(factor.as_log().values.ravel() for factor in self.model.factors)])
 
     def _encode(self, evidence):
-        from lemmata.graphical.model import encode_evidence
-
         return encode_evidence(self.model, evidence)
 
     def _buffers(self):
@@ -295,8 +294,6 @@ class JunctionTree:
 
     def _contradiction(self, evidence):
         """Say which piece of evidence cannot be, given those before it."""
-        from lemmata.graphical.model import some
-
         known = list((evidence or {}).items())
         possible, impossible = 0, len(known)  # how many of the first pieces can be, and cannot
         if not known or self.log_partition() == -np.inf:
@@ -348,7 +345,7 @@ def compile_cliques(layout: tuple, cliques: Cliques):
     position = np.empty(n, dtype=np.int64)
     position[cliques.order] = np.arange(n)
     where = tree_layout.factor_cliques(layout.scope_starts, layout.scopes, position, home)
-    offset, places, state_starts = sums(rows * columns), sums(columns), sums(cards)
+    offset, places, state_starts = starts_of(rows * columns), starts_of(columns), starts_of(cards)
     has_child = np.zeros(len(parent), dtype=np.bool_)
     has_child[parent[parent >= 0]] = True
     shape = (cards, state_starts, starts, members, n_residual, parent, has_child, rows, columns, offset, places)
@@ -376,14 +373,3 @@ def far_apart(layout, where):
 def constants(model):
     """Sum the logarithms of the factors that have no variable."""
     return float(sum(factor.as_log().values for factor in model.factors if not factor.variables))
-
-
-def sums(lengths):
-    """Give where each of several stretches begins, and the end of the last.
-
-    >>> sums(np.array([2, 3]))
-    array([0, 2, 5])
-    """
-    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts

@@ -26,8 +26,8 @@ from lemmata.core.iterate import iterate
 from lemmata.core.random import generator, spawn
 from lemmata.graphical.arrows import parents_first
 from lemmata.graphical.discrete_table import check_size, read_table
+from lemmata.graphical.evidence import labels, some
 from lemmata.graphical.learning_kernels import STANDS, count_rows, distinct_block, expect_rows, look_at_rows
-from lemmata.graphical.model import labels, some
 from lemmata.mixture.discrete import alive, normalized, raised
 from lemmata.mixture.em import LatentModel, best_of
 

@@ -19,10 +19,10 @@ from sklearn.utils._param_validation import Interval
 from lemmata.core.certificate import Certificate
 from lemmata.core.random import generator
 from lemmata.graphical.discrete_table import read_table
+from lemmata.graphical.evidence import some
 from lemmata.graphical.fitted_model import FittedModel
 from lemmata.graphical.learning import count_block
 from lemmata.graphical.log_linear_fit import Terms, TreeMoments, climb, wander, warn_of_extremes
-from lemmata.graphical.model import some
 
 
 def read_features(features):

@@ -25,12 +25,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.iterate import iterate
 from lemmata.graphical.discrete_table import check_size
+from lemmata.graphical.evidence import NOTHING
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.factor_graph import FactorGraph
 from lemmata.graphical.gibbs_program import SiteProgram, chains
 from lemmata.graphical.junction_tree import JunctionTree
 from lemmata.graphical.learning_kernels import advance_chains
-from lemmata.graphical.model import NOTHING
 from lemmata.graphical.tree_layout import add_factor_marginals
 from lemmata.graphical.tree_logs import log_beliefs
 from lemmata.graphical.tree_messages import all_beliefs, room

@@ -21,11 +21,12 @@ import numpy as np
 
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
 from lemmata.core.iterate import iterate
+from lemmata.graphical.evidence import encode_evidence, some
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.junction_tree import ImpossibleEvidence
 from lemmata.graphical.loopy_beliefs import beliefs, breadth_first, decode
 from lemmata.graphical.loopy_kernels import Wiring, chase, flood, sweep
-from lemmata.graphical.model import Assignment, encode_evidence, some
+from lemmata.graphical.model import Assignment
 from lemmata.graphical.sum_product import log_sum, walk_forest
 
 SCHEDULES = ("sequential", "residual", "flooding")

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lemmata.core.certificate import Certificate, Check, same
+from lemmata.graphical.evidence import code_of, soft
 from lemmata.graphical.factor import Factor
-from lemmata.graphical.model import code_of, soft
 
 AGREE = 1e-9  # part of log Z, or nats, in which two vertices may differ: rounding of sums of thousands of logarithms
 

@@ -15,6 +15,7 @@ more probable (Werner 2007).
 import numpy as np
 
 from lemmata.core.certificate import Certificate, Check
+from lemmata.graphical.evidence import encode_evidence
 from lemmata.graphical.factor import Factor
 
 AGREE = 1e-9  # probabilities and logarithms agree to rounding, with a margin for long products
@@ -70,8 +71,6 @@ def map_check(model, own, separators, parents, evidence, assignment):
 
 def _with_evidence(model, evidence):
     """Give the logarithms of a model's factors, and one more factor for each piece of evidence."""
-    from lemmata.graphical.model import encode_evidence
-
     numbers, starts, likelihood = encode_evidence(model, evidence)
     known = [Factor([model.variables[v]], likelihood[a:b]) for v, a, b in zip(numbers, starts[:-1], starts[1:], strict=True)]
     return [factor.as_log() for factor in (*model.factors, *known)]

@@ -12,6 +12,7 @@ import numpy as np
 
 from lemmata.graphical.arrows import ancestors
 from lemmata.graphical.elimination import eliminate
+from lemmata.graphical.evidence import encode_evidence
 from lemmata.graphical.factor import Factor
 from lemmata.graphical.junction_tree import MOST_ENTRIES, ImpossibleEvidence
 from lemmata.graphical.tree_messages import STRAIN
@@ -27,8 +28,6 @@ def query(model, variables, evidence=None):
     >>> query(net, ["rain"], {"wet": 1}).values.round(4)
     array([0.2963, 0.7037])
     """
-    from lemmata.graphical.model import encode_evidence
-
     numbers, starts, likelihood = encode_evidence(model, evidence)
     known = {
         model.variables[v]: likelihood[a:b] for v, a, b in zip(numbers, starts[:-1], starts[1:], strict=True)

@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.config import whole
 from lemmata.core.random import generator, spawn
+from lemmata.graphical.evidence import encode_evidence, some
 from lemmata.graphical.gibbs_program import SiteProgram, chains
-from lemmata.graphical.model import encode_evidence, some
 from lemmata.sampling.chains import advance_all, scanning, several, warmup_length
 from lemmata.sampling.draws import Draws
 
