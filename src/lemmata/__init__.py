@@ -13,11 +13,14 @@ __version__ = "0.1.0"
 _SUBPACKAGES = (
     "cluster",
     "decision",
+    "gaussian_process",
     "graphical",
     "hmm",
+    "kernels",
     "linear_model",
     "markov",
     "mixture",
+    "neighbors",
     "optimize",
     "plot",
     "probability",
@@ -25,6 +28,7 @@ _SUBPACKAGES = (
     "sampling",
     "semi_supervised",
     "state_space",
+    "svm",
     "theory",
 )
 _NAMES = {

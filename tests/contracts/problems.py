@@ -25,6 +25,7 @@ SETTINGS = {
     "KMeans": {"n_clusters": 3},
     "KMedians": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},
+    "NearestNeighbors": {"n_neighbors": 1},  # of one row there are no more
     "SoftKMeans": {"n_clusters": 3},
     "StochasticEM": {"n_components": 2},
     "Ridge": {"alpha": 0.7},
@@ -35,6 +36,8 @@ SEPARABLE = {"Perceptron"}  # classifiers that promise something only where the 
 SEMI_SUPERVISED = {"RandomWalkClassifier"}  # classifiers for which the label -1 means that a row has none
 # Records of how a fit went: they describe the past, not the model, and no certificate may read them.
 HISTORY = {"n_iter_", "converged_", "trace_", "restarts_"}
+# What a model keeps of single rows: a row that is repeated is kept as often, one that weighs more is kept once.
+OF_ROWS = {"support_", "support_vectors_", "n_support_", "dual_coef_", "X_", "y_", "sample_weight_"}
 
 
 class Problem(NamedTuple):
@@ -64,7 +67,8 @@ def problem(cls, seed=0, n=60):
     if cls.__name__ in ("BinomialMixture", "CategoricalHMM", "CategoricalMixture"):
         chances = rng.uniform(0.1, 0.9, size=(3, 4))[np.arange(n) % 3]
         return Problem(model, rng.binomial(8 if cls.__name__ == "BinomialMixture" else 3, chances).astype(float), None)
-    if is_clusterer(model) or get_tags(model).estimator_type == "density_estimator" or hasattr(model, "decode"):
+    searches = hasattr(model, "kneighbors") and not hasattr(model, "predict")
+    if is_clusterer(model) or get_tags(model).estimator_type == "density_estimator" or hasattr(model, "decode") or searches:
         centers = rng.normal(size=(3, 4)) * 4
         X = (centers[np.arange(n) % 3] + rng.normal(size=(n, 4))) * scales + offset
         return Problem(model, X, None)
@@ -104,8 +108,10 @@ def needs_weights(model):
 
 
 def predictions(model, X):
-    """Give what a model makes of rows: its predictions, or the rows transformed."""
-    return np.asarray(model.predict(X) if hasattr(model, "predict") else model.transform(X))
+    """Give what a model makes of rows: its predictions, the rows transformed, or how far their neighbors are."""
+    if hasattr(model, "predict"):
+        return np.asarray(model.predict(X))
+    return np.asarray(model.transform(X) if hasattr(model, "transform") else model.kneighbors(X)[0])
 
 
 def with_attribute(model, name, value):
@@ -121,7 +127,7 @@ def forget_names(model):
     for value in vars(model).values():
         if isinstance(value, BaseEstimator):
             forget_names(value)
-    del model.feature_names_in_
+    vars(model).pop("feature_names_in_", None)  # a kernel inside has none
 
 
 def attribute(model, name):

@@ -54,3 +54,36 @@ def exponentials(x: Any, m: int, bits: Any, powers: Any) -> None:
         x[i] = p
     for i in range(m):
         x[i] *= powers[i]
+
+
+LOWEST32 = -87.0  # the same for single precision
+BIAS32, MANTISSA32 = 127, 23
+
+
+@kernel
+def exponentials32(x: Any, m: int, bits: Any, powers: Any) -> None:
+    """Replace the first m numbers of single precision, all at most 0, by their exponentials; see `exponentials`.
+
+    Examples
+    --------
+    >>> x, bits = np.array([0.0, -1.0, -np.inf], np.float32), np.empty(3, np.int32)
+    >>> exponentials32(x, 3, bits, bits.view(np.float32))
+    >>> x
+    array([1.        , 0.36787945, 0.        ], dtype=float32)
+    """
+    for i in range(m):
+        v = max(x[i], np.float32(LOWEST32))
+        n = np.floor(v * np.float32(LOG2E) + np.float32(0.5))
+        r = (v - n * np.float32(LOG2_HIGH)) - n * np.float32(LOG2_LOW)
+        p = np.float32(1.98412698e-04)  # 1/7!, then 1/6!, …
+        p = p * r + np.float32(1.38888889e-03)
+        p = p * r + np.float32(8.33333333e-03)
+        p = p * r + np.float32(4.16666667e-02)
+        p = p * r + np.float32(1.66666667e-01)
+        p = p * r + np.float32(0.5)
+        p = p * r + np.float32(1.0)
+        p = p * r + np.float32(1.0)
+        bits[i] = (np.int32(n) + np.int32(BIAS32)) << np.int32(MANTISSA32) if x[i] >= LOWEST32 else np.int32(0)
+        x[i] = p
+    for i in range(m):
+        x[i] *= powers[i]

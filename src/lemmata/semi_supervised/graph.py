@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from lemmata.core.certificate import SAME_LIMIT
-from lemmata.semi_supervised.neighbors import nearest, tiles_of
+from lemmata.neighbors.search import Table
 from lemmata.semi_supervised.walk import Dense, Sparse
 
 MOST_ROWS = 1 << 13  # for which the distances of all pairs take half a GiB
@@ -50,14 +50,14 @@ class Graph:
             j = min(NEIGHBORS, n - 1)  # a row is its own nearest, with number 0
             ranked = np.partition(squares, j, axis=1)[:, j]
         else:
-            tiles = tiles_of(self.rows)
-            index, squares = nearest(tiles, k)
+            table = Table(self.rows)
+            index, squares = table.nearest(k, root=False)
             self.radius, ranked = squares[:, -1], squares[:, min(NEIGHBORS, k) - 1]
         if bandwidth == "median":  # where most rows have ten copies, that of the others; where all rows are one, any
             bandwidth = float(np.median(ranked)) or float(ranked.mean()) or 1.0
         self.bandwidth = float(bandwidth)
         b = max(self.bandwidth, NARROWEST * squares.max())
-        self.walk = Dense(squares, b) if k == n else Sparse(index, squares, b, tiles.order)
+        self.walk = Dense(squares, b) if k == n else Sparse(index, squares, b, table.order)
 
     def wrong_radii(self):
         """Compare rows with all others, all rows if that is quick and else a sample.
@@ -104,5 +104,5 @@ def step_to_all(X, rows, F, b):
 
 def step_to_nearest(X, rows, F, b, k):
     """Average F over the k nearest rows, each by its weight for the rows X."""
-    index, squares = nearest(tiles_of(rows), k, X)
+    index, squares = Table(rows).nearest(k, X, root=False)
     return np.einsum("ij,ijk->ik", averages(squares, b), F[index])

@@ -1,0 +1,5 @@
+"""Gaussian processes: distributions over functions, conditioned on what was seen."""
+
+from lemmata.gaussian_process.regressor import GaussianProcessRegressor
+
+__all__ = ["GaussianProcessRegressor"]

@@ -1,0 +1,287 @@
+"""Decomposition: a large dual problem as a sequence of small ones.
+
+Each round takes a working set of variables that violate optimality most, some of them from the last round, optimizes it in
+pairs while the others rest, and adds what changed to the scores Fᵢ = Σ sₜaₜ k(xᵢ, x_{r(t)}) of all rows [1]. Kernel rows come
+from a cache in float32. Rows whose variables have been at a bound for some rounds, and could not be moved from there, are left
+out until the rest is solved [2]. Before it says that the problem is solved, it computes all scores anew in float64 and goes on
+if there is still a violation; as the later changes are small, so is what single precision does to them: the solution is that of
+the exact kernel. A problem no larger than a working set is solved in float64 at once.
+
+[1] Zanni, Serafini & Zanghirati, JMLR 7 (2006). [2] Joachims, in Advances in Kernel Methods (1999).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lemmata.core import threads
+from lemmata.core.config import n_threads
+from lemmata.core.iterate import iterate
+from lemmata.kernels.rows import fill
+from lemmata.svm.cache import KernelCache
+from lemmata.svm.pairs import add_rows, extremes, optimize_pairs, optimize_whole
+from lemmata.svm.polish import polish
+
+SET = 1024  # variables of a working set: 512 take more rounds, 2,048 longer ones
+WHOLE = 2048  # variables of a problem that is solved at once
+SHARE = 0.1  # of the violation that a round leaves: to solve a working set better does not pay
+STEPS = 100_000  # of one round at most, so that it can be interrupted
+FINE = 1e-5  # tolerances from which on the last digits are wanted too
+PATIENCE = 5  # rounds in which a row could not be moved before it is left out
+WORTH = 0.8  # share of the rows that may stay when rows are left out: to leave out fewer is not worth the copying
+COLUMNS = 4096  # of a block of scores
+
+
+class Dual(NamedTuple):
+    """The problem min ½ Σ sₜsᵤaₜaᵤ k(x_{r(t)}, x_{r(u)}) + Σ pₜaₜ subject to Σ sₜaₜ = 0 and 0 ≤ aₜ ≤ cₜ."""
+
+    row: np.ndarray  # (T,), r: the row of each variable
+    sign: np.ndarray  # (T,), s: ±1
+    linear: np.ndarray  # (T,), p
+    cap: np.ndarray  # (T,), c
+
+    def values(self, scores):
+        """Return v = −s·gradient for each variable."""
+        return -self.sign * self.linear - scores[self.row]
+
+    def extremes(self, a, v):
+        """Return v where a variable may go up, else −∞, and v where it may go down, else ∞."""
+        high, low = np.empty(len(a)), np.empty(len(a))
+        extremes(a, v, self.sign, self.cap, high, low)
+        return high, low
+
+    def coefficients(self, a, n_rows):
+        """Return Σ sₜaₜ over the variables of each row."""
+        return np.bincount(self.row, self.sign * a, n_rows)
+
+
+class Solution(NamedTuple):
+    """What a solver found."""
+
+    a: np.ndarray  # (T,)
+    scores: np.ndarray  # (n,), Σ sₜaₜ k(xᵢ, x_{r(t)}), exact up to rounding
+    bias: float
+    violation: float
+    objective: float
+    n_iter: int
+    converged: bool
+    trace: np.ndarray
+
+
+class State(NamedTuple):
+    """Where a solver is."""
+
+    a: Any
+    scores: Any
+    objective: float
+    recent: Any  # working set of the last round
+    rows: Any  # rows that take part, ascending
+    idle: Any  # (n,), rounds in which a row could not be moved
+    exact: bool  # whether the scores of all rows are exact
+
+
+def solve(dual, kernel, X, *, tol, start=None, max_iter, cache_size=200.0, verbose=0, name="SVC"):
+    """Solve a dual problem.
+
+    Parameters
+    ----------
+    dual : The problem.
+    kernel : The kernel.
+    X : (n, d), the rows, dense or CSR.
+    tol : Violation of optimality at which to stop: by how much some v that may go up exceeds one that may go down.
+    start : (T,), a feasible point to begin with; zero if None.
+    cache_size : MiB for rows of the kernel matrix.
+
+    Examples
+    --------
+    >>> from lemmata.kernels import Linear
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> dual = Dual(np.arange(4), y, -np.ones(4), np.full(4, 0.25))
+    >>> solution = solve(dual, Linear(), X, tol=1e-9, max_iter=100)
+    >>> solution.a, solution.bias
+    (array([0.  , 0.25, 0.25, 0.  ]), 0.0)
+    """
+    exact = kernel.prepare(X.astype(np.float64, copy=False))
+    if len(dual.row) <= WHOLE:
+        K = fill(kernel.values, exact, exact)
+        own = Dual(np.arange(len(dual.row)), *dual[1:])
+        if len(K) < len(dual.row):
+            K = K[np.ix_(dual.row, dual.row)]
+        solution = solve_whole(own, K, tol=tol, start=start, max_iter=max_iter, name=name)
+        return solution._replace(scores=solution.scores[: X.shape[0]])
+    solver = _Decomposition(dual, kernel, X, exact, tol, cache_size)
+    a = np.zeros(len(dual.row)) if start is None else start
+    n = X.shape[0]
+    scores = np.zeros(n) if start is None else solver.exact_scores(a)
+    state = State(a, scores, _objective(dual, a, scores), np.zeros(0, dtype=int), np.arange(n), np.zeros(n, dtype=int), True)
+    run = iterate(solver.round, state, max_iter=max_iter, tol=tol, name=name, verbose=verbose)
+    state = run.state if run.state.exact else solver.refreshed(run.state)
+    a, scores = state.a, state.scores
+
+    def square(one, other):
+        return fill(kernel.values, exact[dual.row[one]], exact[dual.row[other]])
+
+    a, change = polish(dual, square, a, scores) if tol <= FINE else (a, np.zeros(len(a)))
+    if change.any():
+        scores = scores + scores_of(kernel, exact, exact, np.bincount(dual.row, change, n))
+    return _solution(dual, a, scores, run)
+
+
+def solve_whole(dual, K, *, tol, start=None, max_iter, name="SVC"):
+    """Solve a dual problem whose kernel matrix of variables is given; rows are variables."""
+    a = np.zeros(len(K)) if start is None else start.copy()
+
+    def round_of(state):
+        a = state[0].copy()
+        scores, violation = optimize_whole(K, a, dual.sign, dual.linear, dual.cap, tol, STEPS)
+        return (a, scores), _objective(dual, a, scores), violation
+
+    run = iterate(round_of, (a, None), max_iter=max_iter, tol=tol, name=name)
+    a, scores = run.state
+    if tol <= FINE:
+        a, change = polish(dual, lambda one, other: K[np.ix_(one, other)], a, scores)
+        if change.any():
+            scores = scores + K @ change
+    return _solution(dual, a, scores, run)
+
+
+def _objective(dual, a, scores):
+    """Return ½ Σ sₜaₜFₜ + Σ pₜaₜ."""
+    return float(a @ (0.5 * dual.sign * scores[dual.row] + dual.linear))
+
+
+def _solution(dual, a, scores, run):
+    """Put together what was found; the bias is the mean over free variables, or the middle of what optimality allows."""
+    v = dual.values(scores)
+    high, low = dual.extremes(a, v)
+    top, bottom = high.max(), low.min()
+    free = (high > -np.inf) & (low < np.inf)
+    if free.any():
+        bias = float(v[free].mean())
+    elif np.isfinite(top) and np.isfinite(bottom):
+        bias = float(top + bottom) / 2
+    else:  # all variables at one end: one side is open
+        bias = float(top if np.isfinite(top) else bottom)
+    return Solution(a, scores, bias, float(top - bottom), _objective(dual, a, scores), run.n_iter, run.converged, run.trace)
+
+
+class _Decomposition:
+    """The rounds of one problem, and the kernel rows they share."""
+
+    def __init__(self, dual, kernel, X, exact, tol, cache_size):
+        self.dual, self.kernel, self.exact, self.tol = dual, kernel, exact, tol
+        self.cache = KernelCache(kernel, kernel.prepare(X.astype(np.float32)), int(cache_size * 2**20))
+        self.size = min(SET, self.cache.capacity)
+
+    def round(self, state):
+        """Optimize one working set, or confirm that nothing is left to do."""
+        dual, active = self.dual, self._active(state)
+        part = Dual(*(field[active] for field in dual))
+        a, v = state.a[active], dual.values(state.scores)[active]
+        high, low = part.extremes(a, v)
+        violation = high.max() - low.min()
+        if violation <= self.tol:
+            if not state.exact:
+                return self.round(self.refreshed(state))
+            return state, state.objective, violation
+        chosen = self._choose(high, low, np.flatnonzero(np.isin(active, state.recent, assume_unique=True)))
+        before, a_chosen, v_chosen = a[chosen], a[chosen], v[chosen]
+        slots = self.cache.slots(part.row[chosen])
+        rows = self.cache.rows[part.row[chosen]]
+        square = self.kernel.values(rows, rows)  # faster than to pick its entries from the store, and as exact
+        target = max(self.tol, SHARE * violation)
+        _, lowered = optimize_pairs(square, a_chosen, v_chosen, part.sign[chosen], part.cap[chosen], target, STEPS)
+        scores = self._moved(state, slots, part.sign[chosen] * (a_chosen - before))
+        a_all = state.a.copy()
+        a_all[active[chosen]] = a_chosen
+        after = state._replace(
+            a=a_all, scores=scores, objective=state.objective - lowered, recent=active[chosen[-self.size // 2 :]], exact=False
+        )
+        return self._shrunk(after, part, high, low), after.objective, violation
+
+    def _active(self, state):
+        """Return the variables of the rows that take part."""
+        if len(state.rows) == len(state.scores):
+            return np.arange(len(state.a))
+        mask = np.zeros(len(state.scores), dtype=bool)
+        mask[state.rows] = True
+        return np.flatnonzero(mask[self.dual.row])
+
+    def _choose(self, high, low, recent):
+        """Return a working set: the newer half of the last one, then the worst violators of both kinds."""
+        chosen = np.zeros(len(high), dtype=bool)
+        chosen[recent] = True
+        count = self.size - len(recent)
+        up = _largest(np.where(chosen, -np.inf, high), count // 2)
+        chosen[up] = True
+        down = _largest(np.where(chosen, -np.inf, -low), count - len(up))
+        return np.concatenate([recent, up, down])
+
+    def _moved(self, state, slots, change):
+        """Return the scores after a change of the coefficients of the rows in these slots."""
+        totals = np.zeros(len(state.rows))
+
+        def work(start):
+            add_rows(self.cache.store, slots, change, totals, start, min(start + COLUMNS, len(totals)))
+
+        threads.run(work, range(0, len(totals), COLUMNS), n_threads())
+        scores = state.scores.copy()
+        scores[state.rows] += totals
+        return scores
+
+    def _shrunk(self, state, part, high, low):
+        """Count the rounds in which a row could not be moved, and leave out rows for which these are enough."""
+        stuck = (high < low.min()) & (low > high.max())  # −∞ and ∞ for what may not move at all in that direction
+        movable = np.zeros(len(state.scores), dtype=bool)
+        movable[part.row[~stuck]] = True
+        idle = np.where(movable, 0, state.idle + 1)
+        kept = idle[state.rows] < PATIENCE
+        if kept.sum() > WORTH * len(kept) or kept.sum() < 2:
+            return state._replace(idle=idle)
+        self.cache.narrow(np.flatnonzero(kept), state.rows[kept])
+        return state._replace(idle=idle, rows=state.rows[kept])
+
+    def refreshed(self, state):
+        """Return the state with the exact scores of all rows, all of which take part again."""
+        n = len(state.scores)
+        if len(state.rows) < n:
+            self.cache.widen()
+        scores = self.exact_scores(state.a)
+        objective = _objective(self.dual, state.a, scores)
+        return state._replace(scores=scores, objective=objective, rows=np.arange(n), idle=np.zeros(n, dtype=int), exact=True)
+
+    def exact_scores(self, a):
+        """Compute the scores of all rows in float64."""
+        return scores_of(self.kernel, self.exact, self.exact, self.dual.coefficients(a, len(self.exact)))
+
+
+def _largest(values, count):
+    """Return where the largest values are, fewer where less than so many are finite."""
+    where = np.argpartition(-values, count)[:count] if 0 < count < len(values) else np.arange(len(values))[: max(count, 0)]
+    where = where[values[where] > -np.inf]
+    return where[np.argsort(-values[where], kind="stable")]
+
+
+ROWS, TERMS = 512, 1024  # of a block of the kernel matrix that is multiplied and forgotten
+
+
+def scores_of(kernel, points, rows, coefficients):
+    """Compute Σⱼ cⱼ k(x, xⱼ) for prepared points in float64, block by block on all threads, without the whole matrix."""
+    scores = np.zeros((len(points), *coefficients.shape[1:]))
+
+    def work(start):
+        scores[start : start + ROWS] = block_scores(kernel, points[start : start + ROWS], rows, coefficients)
+
+    threads.run(work, range(0, len(points), ROWS), n_threads())
+    return scores
+
+
+def block_scores(kernel, points, rows, coefficients):
+    """Compute Σⱼ cⱼ k(x, xⱼ) for a few prepared points; coefficients are (m,) or (m, k)."""
+    used = np.flatnonzero(coefficients if coefficients.ndim == 1 else coefficients.any(axis=1))
+    ahead, factors = rows[used], coefficients[used]
+    scores = np.zeros((len(points), *coefficients.shape[1:]))
+    for first in range(0, len(used), TERMS):
+        terms = slice(first, first + TERMS)
+        scores += kernel.values(points, ahead[terms]) @ factors[terms]
+    return scores
