@@ -22,6 +22,7 @@ SETTINGS = {
     "GaussianHMM": {"n_components": 2},
     "GaussianMixture": {"n_components": 2},
     "GibbsMixture": {"n_components": 3, "alpha": 10.0},  # a smaller alpha lets two groups of ten rows merge for long
+    "KernelPerceptron": {"shuffle": False},  # as for Perceptron
     "KMeans": {"n_clusters": 3},
     "KMedians": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},
@@ -32,7 +33,7 @@ SETTINGS = {
     "Perceptron": {"shuffle": False},  # a weight is repetition in a row; copies of a row would be shuffled apart
     "SGDClassifier": {"shuffle": False},
 }
-SEPARABLE = {"Perceptron"}  # classifiers that promise something only where the classes lie apart
+SEPARABLE = {"KernelPerceptron", "Perceptron"}  # classifiers that promise something only where the classes lie apart
 SEMI_SUPERVISED = {"RandomWalkClassifier"}  # classifiers for which the label -1 means that a row has none
 # Records of how a fit went: they describe the past, not the model, and no certificate may read them.
 HISTORY = {"n_iter_", "converged_", "trace_", "restarts_"}

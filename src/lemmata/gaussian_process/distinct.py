@@ -38,9 +38,53 @@ class Distinct(NamedTuple):
         return value / 2, (len(self.y) - self.count + self.scatter / noise) / 2
 
 
+def tells_apart(kernel, X):
+    """Tell whether a kernel takes two equal rows for different ones, as white noise does.
+
+    Examples
+    --------
+    >>> from lemmata.kernels import RBF, White
+    >>> tells_apart(RBF(), np.ones((1, 2))), tells_apart(RBF() + White(0.1), np.ones((1, 2)))
+    (False, True)
+    """
+    K = kernel(np.repeat(X[:1], 2, axis=0))
+    return bool(abs(K[0, 0] - K[0, 1]) > 1e-9 * abs(K[0, 0]))  # 1e-9: more than rounding
+
+
 def rows_block(X, y, weight):
     """Give the rows of a block in double precision, their targets and their weights."""
-    return X.astype(float), np.asarray(y, dtype=float), np.ones(len(X)) if weight is None else weight
+    return X.astype(float), np.asarray(y), np.ones(len(X)) if weight is None else weight
+
+
+def groups(X, keep_apart=False):
+    """Return the number of the first row of each group of equal rows, in order, and the group of each row.
+
+    Examples
+    --------
+    >>> groups(np.array([[1.0], [0.0], [1.0]]))
+    (array([0, 1]), array([0, 1, 0]))
+    """
+    if keep_apart:
+        return np.arange(len(X)), np.arange(len(X))
+    _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(first), dtype=int)
+    place[order] = np.arange(len(first))
+    return first[order], place[group.ravel()]
+
+
+def counted(X, labels, weight, n_classes, *, keep_apart=False):
+    """Return the different rows, and how often each class was seen there, (n, n_classes).
+
+    Examples
+    --------
+    >>> counted(np.array([[1.0], [0.0], [1.0]]), np.array([0, 1, 1]), np.array([1.0, 2.0, 3.0]), 2)[1]
+    array([[1., 3.],
+           [0., 2.]])
+    """
+    first, group = groups(X, keep_apart)
+    counts = np.bincount(group * n_classes + labels, weight, minlength=len(first) * n_classes)
+    return X[first], counts.reshape(len(first), n_classes)
 
 
 def merged(X, y, weight, scale=None, *, keep_apart=False):
@@ -59,13 +103,7 @@ def merged(X, y, weight, scale=None, *, keep_apart=False):
     """
     precision = weight if scale is None else weight / scale
     log_scale = 0.0 if scale is None else float(weight @ np.log(scale))
-    first, group = np.arange(len(X)), np.arange(len(X))
-    if not keep_apart:
-        _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        place = np.empty(len(first), dtype=int)
-        place[order] = np.arange(len(first))
-        first, group = first[order], place[group.ravel()]
+    first, group = groups(X, keep_apart)
     total = np.bincount(group, precision)
     offset = y - y[first][group]  # from the first of a group: equal targets keep every digit
     mean = np.bincount(group, precision * offset) / total

@@ -20,17 +20,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Certificate
-from lemmata.core.estimator import Iterative, Regressor, as_output
+from lemmata.core.estimator import Regressor, as_output
 from lemmata.core.random import generator, spawn
 from lemmata.core.threads import serial_blas
 from lemmata.gaussian_process import exact, inducing
-from lemmata.gaussian_process.box import box_start, box_step
 from lemmata.gaussian_process.certificate import checks_of
-from lemmata.gaussian_process.distinct import Distinct, merged, rows_block
+from lemmata.gaussian_process.distinct import Distinct, merged, rows_block, tells_apart
 from lemmata.gaussian_process.prior import prior
+from lemmata.gaussian_process.search import EvidenceSearch, plain_block
 from lemmata.kernels import Kernel
-
-FARTHEST = np.log(100.0)  # from the first start to another one, in each logarithm
 
 
 class LeaveOneOut(NamedTuple):
@@ -41,18 +39,7 @@ class LeaveOneOut(NamedTuple):
     log_density: np.ndarray
 
 
-def plain_block(X, weight):
-    """Give the rows of a block in double precision."""
-    return X.astype(float)
-
-
-def tells_apart(kernel, X):
-    """Tell whether a kernel takes two equal rows for different ones, as white noise does."""
-    K = kernel(np.repeat(X[:1], 2, axis=0))
-    return bool(abs(K[0, 0] - K[0, 1]) > 1e-9 * abs(K[0, 0]))  # 1e-9: more than rounding
-
-
-class GaussianProcessRegressor(Iterative, Regressor):
+class GaussianProcessRegressor(EvidenceSearch, Regressor):
     """Fit a function with a Gaussian process prior, and keep the whole posterior.
 
     Predictions are of y, noise included, unless they are asked for of the function f alone.
@@ -164,45 +151,18 @@ class GaussianProcessRegressor(Iterative, Regressor):
         before = prior(self.kernel, self.noise, self.noise_bounds, data, target)
         draw, again = spawn(generator(self.random_state), 2)
         Z = self._points(before.kernel, data, draw)
-        searched = self.optimizer is not None and len(before.start) > 0
 
         def fitted(variables):
             return self._attributes(*before.at(variables), data, y_mean, Z)
 
-        variables, self.n_iter_, self.converged_, self.trace_ = before.start, 0, True, np.zeros(0)
-        if searched:
-            fun = objective(before, data, target, Z)
-            with self._fitting(blocks, 1 + self.n_restarts, X=X, y=y) as fitting:
-                runs = [self._search(fitting, fun, start, before, fitted) for start in self._starts(before, again)]
-            run = min(runs, key=lambda run: run.state[1])
-            variables, self.n_iter_, self.converged_, self.trace_ = run.state[0], run.n_iter, run.converged, run.trace
-        for name, value in fitted(variables).items():
-            setattr(self, name, value)
+        self._search(objective(before, data, target, Z), before, fitted, blocks, again, X=X, y=y)
         self._rest, self._updated = data[3:], False
         return self
-
-    def _search(self, fitting, fun, start, before, fitted):
-        low, high = before.bounds
-
-        def step(state):
-            return box_step(fun, low, high, state)
-
-        def attributes(state):
-            return fitted(state[0])
-
-        state = box_start(fun, start, low, high)
-        return fitting.iterate(step, state, tol=self.tol, monotone=None, name="evidence", fitted=attributes)
-
-    def _starts(self, before, rng):
-        """Give the first start, then those that are drawn."""
-        low, high = before.bounds
-        low, high = np.maximum(low, before.start - FARTHEST), np.minimum(high, before.start + FARTHEST)
-        return [before.start, *(rng.uniform(low, np.maximum(low, high)) for _ in range(self.n_restarts))]
 
     def _data(self, X, y, sample_weight, reset):
         """Validate the rows and take equal ones together."""
         blocks = self._blocks(X, y, sample_weight, reset=reset)
-        rows, targets, weight = (np.asarray(part) for part in blocks.map(rows_block))
+        rows, targets, weight = (np.asarray(part, dtype=float) for part in blocks.map(rows_block))
         if np.ndim(targets) > 1:
             raise ValueError("GaussianProcessRegressor takes one target: y must have one number a row.")
         scale = None

@@ -25,7 +25,8 @@ from lemmata.kernels.rows import Rows
 
 SAMPLE = 100  # rows that the origin is found from: its only use is to be near the rows
 NU = 100  # orders of the Matérn kernel up to which its Bessel functions are numbers; beyond, it is an RBF to two digits
-FAR = 750.0  # exponents beyond which an exponential is 0
+FAR = 1e4  # exponents beyond which an exponential is 0, whatever power multiplies it
+HUGE = 1e300  # squares of distances up to which 0 times them is 0
 
 
 @kernel
@@ -95,20 +96,22 @@ class _Stationary(Kernel):
     def derivatives(self, A, B):
         """Yield the slope times the square of each scaled difference, or of their sum."""
         for _ in self._free():
-            S = squared_distances(A, B)
+            S = np.minimum(squared_distances(A, B), HUGE)
             slope = self._slope(S.copy())
             if self._value("length_scale").ndim == 0:
                 yield slope * S
             else:
                 for f in range(A.points.shape[1]):
                     a, b = (_column(rows.points, f) for rows in (A, B))
-                    yield slope * (a[:, None] - b) ** 2
+                    with np.errstate(over="ignore"):
+                        squares = np.minimum((a[:, None] - b) ** 2, HUGE)
+                    yield slope * squares
 
     def pull(self, W, A):
         """Return Σ V‖a − b‖², or for each column 2 Σᵢ rᵢ aᵢ² − 2 aᵀVa, with V the slope times W and r the sums of its rows."""
         if not self._free():
             return np.zeros(0)
-        S, single = squared_distances(A, A), self._value("length_scale").ndim == 0
+        S, single = np.minimum(squared_distances(A, A), HUGE), self._value("length_scale").ndim == 0
         V = self._slope(S.copy() if single else S)
         V *= W
         if single:
@@ -259,7 +262,7 @@ def _log_bessel(u, nu, order):
     near &= u < 1  # far away, −∞ is right
     if order > 0:
         first = u * u / (4 * (order - 1)) if order > 2 else 0.0  # for small orders K overflows where u² is nothing
-        limit = (order - nu) * math.log(2) + gammaln(order) - gammaln(nu) + np.log1p(-first)
+        limit = (order - nu) * math.log(2) + gammaln(order) - gammaln(nu) + np.log1p(-np.minimum(first, 0.5))
     else:
         limit = -np.inf
     return np.where(near, limit, value).astype(u.dtype)

@@ -1,8 +1,8 @@
 """Minkowski distances, and the few nearest rows seen so far.
 
 d(a, b) = (Σ_f |a_f − b_f|^p)^(1/p) for 1 ≤ p < ∞, and max_f |a_f − b_f| for p = ∞: a metric for every such p. Where only order
-matters the root is left out for p = 2, so that a distance is "ranked" by its square there and by itself for all other p. The
-largest difference is taken out of the sum where powers could overflow.
+matters the root is left out for p = 2, so that a distance is "ranked" by its square there, and by itself for all other p.
+Where a sum of powers would leave the range of numbers, the largest difference is taken out of it first.
 
 For p ≤ q, ‖v‖_p ≥ ‖v‖_q. So a power that compiles to vector instructions, the next whole or half one, bounds every other from
 below: that is what searches screen by.
@@ -12,6 +12,7 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 
+SMALLEST = 1e-280  # sum of powers that has all its digits
 STEEPEST = 8.0  # powers above are screened by the largest difference: ‖v‖_∞ ≥ d^(−1/8) ‖v‖_8, which is 3/4 of it for d = 10
 
 
@@ -34,10 +35,16 @@ def ranked(a, b, p):
         for f in range(len(a)):
             total += abs(a[f] - b[f])
         return total
+    if p != np.inf:
+        for f in range(len(a)):
+            total += abs(a[f] - b[f]) ** p
+        if SMALLEST < total < 1.0 / SMALLEST:
+            return total ** (1.0 / p)
     for f in range(len(a)):
         largest = max(largest, abs(a[f] - b[f]))
     if p == np.inf or largest == 0.0 or largest == np.inf:
         return largest
+    total = 0.0
     for f in range(len(a)):
         total += (abs(a[f] - b[f]) / largest) ** p
     return largest * total ** (1.0 / p)

@@ -2,7 +2,7 @@
 
 In many columns boxes rule out few rows. But ‖x − q‖² = ‖x‖² − 2 q·x + ‖q‖², and all products of some rows with some others are
 one product of matrices. It is made in single precision, with the middle of a slice of close rows for the origin, so that what
-it rounds is small next to the distances: at most (d + 8) u (‖x‖ + ‖q‖)² with u = 2⁻²⁴, in whatever order the sums are taken [1].
+it rounds is small next to the distances: at most (d + 8) u (‖x‖ + ‖q‖)² with u = 2⁻²⁴, in whatever order sums are taken [1].
 That rules out rows for certain; those left are compared in double precision.
 
 [1] Higham, Accuracy and Stability of Numerical Algorithms (2002), section 3.1.
@@ -87,7 +87,11 @@ def take_in(Q, names, rows, numbers, products, norms, slack, index, value):
     norms : (len(rows),), ‖x‖² from there.
     slack : (m,), what ‖x‖² − 2 q·x lacks of the squared distance at least, whatever rounding does.
     """
-    one, none, twice = np.float32(1.0), np.float32(0.0), np.float32(2.0)  # counted in the type that is compared: that vectorizes
+    one, none, twice = (
+        np.float32(1.0),
+        np.float32(0.0),
+        np.float32(2.0),
+    )  # counted in the type that is compared: that vectorizes
     for i in range(len(Q)):
         bound = np.float32((value[i, 0] - slack[i]) + abs(value[i, 0] - slack[i]) * 2.0 * UNIT)
         for start in range(0, len(rows), STRIDE):

@@ -17,7 +17,9 @@ from lemmata.neighbors.products import nearest_by_products, slices_of
 from lemmata.neighbors.sparse import EPS, lists_of, nearest_of_lists, within_of_lists
 from lemmata.neighbors.tiles import nearest_of_tile, tiles_of, within_of_tile
 
-MANY = 13  # columns from which on products are faster: 51 μs a query against 67 in 14 columns, 47 against 36 in 10 (50,000 rows)
+MANY = (
+    13  # columns from which on products are faster: 51 μs a query against 67 in 14 columns, 47 against 36 in 10 (50,000 rows)
+)
 DENSE = 1 << 27  # entries of a sparse table that is spread out: a GiB
 FARTHEST = 2.0**400  # of coordinates as they are scaled: their squares have room
 LIST = 16  # sparse rows that ask in one task
@@ -102,7 +104,7 @@ class Table:
 
         Returns
         -------
-        which, index, distance : Of each pair: the row that asks, in ascending order; the row found; their distance, nearest first.
+        which, index, distance : Of each pair the row that asks, in ascending order; the row found, nearest first; the distance.
         """
         found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         for some, table, Q in self._groups(queries):

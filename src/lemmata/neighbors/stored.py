@@ -81,9 +81,12 @@ class Neighbors(Estimator):
         return tags
 
     def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name != "_table"}  # is made again from the rows
+        return {
+            name: value for name, value in super().__getstate__().items() if name != "_table"
+        }  # is made again from the rows
 
     def _keep(self, rows):
+        rows = rows.copy()  # what becomes of the caller's array is the caller's business
         self.X_, self.n_samples_fit_ = rows, rows.shape[0]
         self._table = Table(rows, self.p)
 

@@ -56,7 +56,7 @@ def probabilities(votes, winner, dtype):
     Examples
     --------
     >>> p = probabilities(np.array([[2.0, 2.0]]), np.array([1]), np.float64)
-    >>> p, p.argmax()
+    >>> p, int(p.argmax())
     (array([[0.5, 0.5]]), 1)
     """
     p, rows = as_output(votes / votes.sum(axis=1, keepdims=True), dtype), np.arange(len(votes))
@@ -77,8 +77,8 @@ class Supervised(Neighbors):
         """Keep rows, targets and weights."""
         if weight is not None and weight.sum() < self.n_neighbors <= len(weight):
             raise ValueError(
-                f"The sample weights sum to {weight.sum():.3g}, which cannot fill n_neighbors={self.n_neighbors} places: a weight "
-                "is a number of repetitions; multiply the weights so that they average 1."
+                f"The sample weights sum to {weight.sum():.3g}, which cannot fill n_neighbors={self.n_neighbors} places: "
+                "a weight is a number of repetitions; multiply the weights so that they average 1."
             )
         self._keep(rows)
         self.y_, self.sample_weight_ = y, np.ones(len(y)) if weight is None else weight.astype(float)
@@ -111,7 +111,7 @@ class KNeighborsClassifier(Supervised, Classifier):
 
     Parameters
     ----------
-    n_neighbors : Number k of places. A row of `sample_weight` s takes s of them; a table with fewer than k rows takes part whole.
+    n_neighbors : Number k of places. A row of `sample_weight` s takes s of them; fewer than k rows all take part.
     weights : "uniform", each place has the same say; "distance", 1/distance, or all of it for rows at no distance; or a
         function that turns an array of distances into one of weights, at least 0 (where it makes all 0, all have the same say).
     p : Power of the distance, from 1 to infinity.
@@ -189,7 +189,7 @@ class KNeighborsRegressor(Supervised, Regressor):
 
     Parameters
     ----------
-    n_neighbors : Number k of places. A row of `sample_weight` s takes s of them; a table with fewer than k rows takes part whole.
+    n_neighbors : Number k of places. A row of `sample_weight` s takes s of them; fewer than k rows all take part.
     weights : "uniform", each place counts the same; "distance", by 1/distance, or only rows at no distance if there are any; or
         a function that turns an array of distances into one of weights, at least 0 (where it makes all 0, all count the same).
     p : Power of the distance, from 1 to infinity.

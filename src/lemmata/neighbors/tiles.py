@@ -117,8 +117,7 @@ def nearest_of_tile(Q, low, high, names, tiles, p, power, index, value):
     p, power : Of the distance, and to screen by.
     index, value : (m, k), heaps of the nearest so far.
     """
-    m, d = Q.shape
-    count = len(tiles.low)
+    d, count = Q.shape[1], len(tiles.low)
     far, gaps = np.empty(count), np.empty(count)
     for t in range(count):
         far[t] = 0.0

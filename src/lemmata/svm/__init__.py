@@ -1,5 +1,6 @@
 """Support vector machines and other methods that see rows through a kernel."""
 
+from lemmata.svm.kernel_perceptron import KernelPerceptron
 from lemmata.svm.kernel_regression import KernelRegression
 from lemmata.svm.kernel_vote import KernelVoteClassifier
 from lemmata.svm.linear_svc import LinearSVC
@@ -7,4 +8,4 @@ from lemmata.svm.linear_svr import LinearSVR
 from lemmata.svm.svc import SVC
 from lemmata.svm.svr import SVR
 
-__all__ = ["KernelRegression", "KernelVoteClassifier", "LinearSVC", "LinearSVR", "SVC", "SVR"]
+__all__ = ["KernelPerceptron", "KernelRegression", "KernelVoteClassifier", "LinearSVC", "LinearSVR", "SVC", "SVR"]

@@ -13,16 +13,18 @@ the rest has converged (shrinking) [1]. Rows are visited in random order, in eac
 [1] Hsieh, Chang, Lin, Keerthi & Sundararajan, ICML (2008). [2] Ho & Lin, J. Mach. Learn. Res. 13 (2012), for regression.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from lemmata.core.blocks import ArrayBlocks
 from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
 from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as seeded
-from lemmata.linear_model.stochastic import fold, stored
-from lemmata.svm.linear_objective import rows_of
+from lemmata.linear_model.stochastic import fold, recut, stored
+from lemmata.svm.linear_objective import Step, centers_block, rows_of, transposed
 
 COLUMN = 1.0  # σ
 CHUNK = 64  # rows that are visited together, in random order: near each other in memory, so that they are read once
@@ -160,6 +162,22 @@ def visit_block(X, y, weight, plane, own, loss, C, width, free, leave, seed, epo
     return plane, Rows(slopes, active[active >= 0], own.squares)
 
 
+def whole(problem):
+    """Give a problem whose rows in memory are a single block, so that they are visited in an order drawn from all."""
+    blocks = problem.blocks
+    return replace(problem, blocks=recut(blocks, blocks.n_rows)) if isinstance(blocks, ArrayBlocks) else problem
+
+
+def near_block(X, y, weight, plane, own, loss, C, step):
+    """Begin with the slopes that a proximal step from the middle gives; add up what they make of the plane."""
+    slopes = centers_block(X, y, weight, loss, (step,))
+    s = rows_of(y, weight, loss)[1]
+    beta = C * (slopes if s is None else s * slopes)
+    plane.coef[:] += transposed(X, beta)
+    plane.shared[0] += beta.sum()
+    return plane, Rows(slopes, np.arange(0), squares_of(X))
+
+
 class CoordinateAscent:
     """The epochs of a fit, from and to an `Ascent`.
 
@@ -181,12 +199,21 @@ class CoordinateAscent:
         shared = np.array([0.0, self.problem.parameters(theta)[1][0], 0.0, 0.0])
         return Ascent(Plane(np.zeros(self.problem.blocks.n_columns), shared), (), 0, np.inf, FIRST)
 
+    def near(self, theta, width):
+        """Return a first state close to the optimum, for plain losses: slopes as planes suggest them, within a width."""
+        state = self.start(theta)
+        coef, intercept, *_ = self.problem.at(theta)
+        step = Step(coef, intercept, width * self.unit)
+        plane, memory = fold(self.problem.blocks, Visit(near_block, (self.problem.loss, self.C, step)), state.plane)
+        plane.shared[1] -= self.free * plane.shared[0]
+        return state._replace(plane=plane, memory=memory)
+
     def step(self, state):
         """Visit the active rows once; return (state, minus the dual objective, duality gap once that is known)."""
         plane, memory, epoch, leave, goal = state
         plane = Plane(plane.coef, plane.shared * np.array([1.0, 1.0, 0.0, 0.0]))
         given = (self.problem.loss, self.C, self.width, self.free, leave, self.seed, epoch)
-        plane, memory = fold(self.problem.blocks, Visit(given), plane, memory or None)
+        plane, memory = fold(self.problem.blocks, Visit(visit_block, given), plane, memory or None)
         violation, whole = plane.shared[2] / self.unit, leave == np.inf
         plane.shared[1] += self.free * plane.shared[0]
         dual = (self.C * plane.shared[3] - plane.coef @ plane.coef / 2) / (self.C * self.problem.total)
@@ -215,11 +242,11 @@ class CoordinateAscent:
 
 
 class Visit:
-    """`visit_block` with what does not change during an epoch."""
+    """A visit of a block, with what does not change during an epoch."""
 
-    def __init__(self, given):
-        self.given = given
+    def __init__(self, function, given):
+        self.function, self.given = function, given
 
     def __call__(self, X, y, weight, plane, own):
         """Visit the rows of a block."""
-        return visit_block(X, y, weight, plane, own, *self.given)
+        return self.function(X, y, weight, plane, own, *self.given)

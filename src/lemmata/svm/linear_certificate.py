@@ -18,14 +18,18 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from lemmata.core.certificate import EQUI_LIMIT, SAME_LIMIT, TINY, Check, gap, length
+from lemmata.core.blocks import add
+from lemmata.core.certificate import EQUI_LIMIT, GAP_LIMIT, SAME_LIMIT, TINY, Check, gap, length
 from lemmata.core.iterate import iterate
-from lemmata.linear_model.logistic_solvers import DENSE
-from lemmata.svm.linear_newton import ProximalNewton
+from lemmata.linear_model.stochastic import fold
+from lemmata.svm.dual_coordinate import CoordinateAscent, whole
+from lemmata.svm.linear_newton import ProximalNewton, is_wide
 from lemmata.svm.linear_objective import rows_of, scores, slopes_block, transposed
 
 NEAR = 1e-3  # width, in units of the targets, within which slopes are sought at first
-STEPS = 300  # at most, for the slopes of a checker
+FAR = 0.02  # the same for coordinate ascent
+STEPS = 2000  # or epochs, at most, for the slopes of a checker
+TIGHT = 1e-10  # gradient of the mean loss
 ROUNDED = 1e-12  # of what cancels in it: a sum that is this close to what it must be is that
 EVEN = 1e-12  # of the sum of all weights: a slope of the cost of the intercept that is zero but for rounding
 SMALL = 1e-4  # of the unit of the targets: an intercept that is smaller is checked as if it were this large
@@ -60,68 +64,99 @@ def best_intercept(blocks, coef, loss):
     return float(kinks[order[first]] / 2 + kinks[order[last]] / 2)
 
 
-def sides_block(X, y, weight, center, coef, intercept, width, loss):
-    """Sum over a block the slopes of either sign."""
-    t, s = rows_of(y, weight, loss)
-    pull = slopes_block(X, t, center, coef, intercept, width, loss)[1]
-    pull = pull if s is None else s * pull
-    return float(np.maximum(pull, 0).sum()), float(np.maximum(-pull, 0).sum())
+def dual_sums(X, y, weight, slopes, loss, width, shares, middle):
+    """Sum over a block what the dual objective is made of, for slopes shrunk by a share on either side.
 
-
-def dual_block(X, y, weight, center, coef, intercept, width, loss, shares, middle):
-    """Sum over a block what the dual objective is made of, for slopes shrunk by a share on either side."""
+    Slopes of either sign; their worth; slopes times columns, as if the columns had this middle; and the sizes of what cancels.
+    """
     t, s = rows_of(y, weight, loss)
-    a = slopes_block(X, t, center, coef, intercept, width, loss)[1]
-    a = a * np.where(a > 0, *shares)
+    a = slopes * np.where(slopes > 0, *shares)
     worth = t * a - loss.epsilon * np.abs(a) - (0.0 if loss.bounded else width / 2 * a * a)
     a, worth = (a, worth) if s is None else (s * a, s * worth)
     sizes = transposed(abs(X), np.abs(a)) + np.abs(middle) * np.abs(a).sum()
-    return float(worth.sum()), transposed(X, a) - middle * a.sum(), sizes
+    sides = np.array([np.maximum(a, 0).sum(), np.maximum(-a, 0).sum()])
+    return sides, float(worth.sum()), transposed(X, a) - middle * a.sum(), sizes
 
 
-def dual_bound(solver, state):
-    """Bound the least objective from below by the slopes of a state."""
-    problem = solver.current(state)
-    at = problem.at(state.theta)
-    shares = (1.0, 1.0)
-    if problem.intercept:
-        up, down = problem.over("reduce", sides_block, *at)
-        shares = (min(1.0, down / max(up, TINY)), min(1.0, up / max(down, TINY)))
-    worth, pull, sizes = problem.over("reduce", dual_block, *at, shares, problem.center)
-    wanted = problem.penalty * at[0]
-    pull = np.where(np.abs(pull - wanted) <= ROUNDED * sizes, wanted, pull)
-    scaled = pull / problem.penalty
-    return (worth - problem.penalty / 2 * float(scaled @ scaled)) / problem.total
+def dual_block(X, y, weight, center, coef, intercept, width, loss, shares, middle):
+    """`dual_sums` of the slopes that planes have around given ones."""
+    t, _ = rows_of(y, weight, loss)
+    slopes = slopes_block(X, t, center, coef, intercept, width, loss)[1]
+    return dual_sums(X, y, weight, slopes, loss, width, shares, middle)
 
 
-def polished(problem, unit, theta):
-    """Return the solver and the state that it ends in, when it starts from given planes."""
-    solver = ProximalNewton(problem, unit, tol=1e-10)
+class NewtonSlopes:
+    """Slopes from a few steps of Newton's method that start at given planes."""
+
+    def __init__(self, problem, unit, theta):
+        self.solver = ProximalNewton(problem, unit, tol=TIGHT)
+        self.state = _ended(self.solver, self.solver.near(theta, NEAR))
+        self.theta = self.state.theta
+
+    def sums(self, shares):
+        """Return `dual_sums` over all rows."""
+        problem = self.solver.current(self.state)
+        return problem.over("reduce", dual_block, *problem.at(self.theta), shares, problem.center)
+
+
+class AscentSlopes:
+    """Slopes from coordinate ascent that starts where given planes suggest it: for wide tables and plain losses."""
+
+    def __init__(self, problem, unit, theta):
+        self.problem = whole(problem)
+        self.solver = CoordinateAscent(self.problem, unit, GAP_LIMIT / 10, seed=0)
+        self.state = _ended(self.solver, self.solver.near(theta, FAR))
+        self.theta = self.solver.theta(self.state)
+
+    def sums(self, shares):
+        """Return `dual_sums` over all rows."""
+
+        def visit(X, y, weight, total, own):
+            part = dual_sums(X, y, weight, own.slopes, self.problem.loss, 0.0, shares, self.problem.center)
+            return part if total is None else add(total, part), own
+
+        return fold(self.problem.blocks, visit, None, self.state.memory)[0]
+
+
+def _ended(solver, state):
+    """Run a solver; how good the slopes are, the bound says."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the bound says how good it is
-        run = iterate(solver.step, solver.near(theta, NEAR), max_iter=STEPS, tol=0.0, name="checker")
-    return solver, run.state
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return iterate(solver.step, state, max_iter=STEPS, tol=solver.ends, name="checker").state
+
+
+def dual_bound(problem, found):
+    """Bound the least objective from below by slopes that were found."""
+    shares = (1.0, 1.0)
+    if problem.intercept:  # which asks for balance: the heavier side gives way
+        up, down = found.sums(shares)[0]
+        shares = (min(1.0, down / max(up, TINY)), min(1.0, up / max(down, TINY)))
+    _, worth, pull, sizes = found.sums(shares)
+    wanted = problem.penalty * problem.at(found.theta)[0]
+    pull = np.where(np.abs(pull - wanted) <= ROUNDED * sizes, wanted, pull) / problem.penalty
+    return (worth - problem.penalty / 2 * float(pull @ pull)) / problem.total
 
 
 def optimality(problem, unit, coef, intercept, suffix=""):
     """The checks of a plane: gap, coefficients, intercept."""
     theta = problem.theta(coef[:, None], np.array([intercept]))
-    solver, state = polished(problem, unit, theta)
+    found = (AscentSlopes if is_wide(problem) else NewtonSlopes)(problem, unit, theta)
     value = problem.evaluate(theta)[2]
     null = 1.0 if not problem.loss.two_sided else unit if problem.loss.bounded else unit**2
     claim = "no plane lowers the objective by more than this share of it"
-    checks = [gap(value, dual_bound(solver, state), null, claim, name=f"gap{suffix}")]
+    checks = [gap(value, dual_bound(problem, found), null, claim, name=f"gap{suffix}")]
     d = len(coef)
     if length(theta[:d]) > NOTHING * unit:
-        off = length(theta[:d] - state.theta[:d]) / length(theta[:d])
-        checks.append(Check(f"coefficients{suffix}", off, EQUI_LIMIT, "proof", "they are those that the slopes of the loss add up to"))
+        off = length(theta[:d] - found.theta[:d]) / length(theta[:d])
+        claim = "they are those that the slopes of the loss add up to"
+        checks.append(Check(f"coefficients{suffix}", off, EQUI_LIMIT, "proof", claim))
     if not problem.intercept:
         checks.append(Check(f"intercept{suffix}", abs(intercept), 0.0, "proof", "the plane goes through the origin"))
         return checks
     if problem.loss.bounded:
         best, claim = best_intercept(problem.blocks, coef, problem.loss), "it is in the middle of those that are best"
     else:
-        best, claim = float(problem.parameters(state.theta)[1][0]), "it is the one that balances the slopes"
+        best, claim = float(problem.parameters(found.theta)[1][0]), "it is the one that balances the slopes"
     scale = max(abs(best), SMALL * unit, 10 * SAME_LIMIT * float(np.abs(problem.center) @ np.abs(coef)))
     checks.append(Check(f"intercept{suffix}", abs(intercept - best) / scale, EQUI_LIMIT, "proof", claim))
     return checks

@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lemmata.core.blocks import ArrayBlocks
 from lemmata.core.estimator import as_output
-from lemmata.linear_model.logistic_solvers import DENSE
-from lemmata.linear_model.stochastic import on_threads, recut
+from lemmata.linear_model.stochastic import on_threads
 from lemmata.svm import linear_certificate
-from lemmata.svm.dual_coordinate import CoordinateAscent
-from lemmata.svm.linear_newton import ProximalNewton, margin_problem
+from lemmata.svm.dual_coordinate import CoordinateAscent, whole
+from lemmata.svm.linear_newton import ProximalNewton, is_wide, margin_problem
 
 GAP = 10  # times the tolerance: duality gap that ends coordinate ascent, which Newton's method does not look at
 
@@ -43,13 +41,10 @@ class Machine:
     def __init__(self, blocks, losses, C, fit_intercept, solver, tol, seed=0):
         self.blocks = blocks
         self.problems = [margin_problem(blocks, loss, C, fit_intercept) for loss in losses]
-        wide = blocks.n_columns > DENSE and losses[0].bounded
-        if solver == "newton" or (solver == "auto" and not wide):
+        if solver == "newton" or (solver == "auto" and not is_wide(self.problems[0][0])):
             self.solvers = [ProximalNewton(problem, unit, tol) for problem, unit, _ in self.problems]
         else:
-            rows = recut(blocks, blocks.n_rows) if isinstance(blocks, ArrayBlocks) else blocks
-            again = [margin_problem(rows, loss, C, fit_intercept) for loss in losses]
-            self.solvers = [CoordinateAscent(problem, unit, GAP * tol, seed) for problem, unit, _ in again]
+            self.solvers = [CoordinateAscent(whole(problem), unit, GAP * tol, seed) for problem, unit, _ in self.problems]
 
     def start(self):
         """Return the first state."""

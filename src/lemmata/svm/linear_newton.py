@@ -65,6 +65,11 @@ def margin_problem(blocks, loss, C, intercept):
     return MarginObjective(blocks, 1, *parts, loss, (), FIRST * unit if loss.bounded else SQUARED, False), unit, mean
 
 
+def is_wide(problem):
+    """Tell whether coordinate ascent suits a problem better: a plain loss, and more columns than a factorization takes."""
+    return problem.loss.bounded and len(problem.unit) > DENSE
+
+
 def advance_block(X, y, weight, center, coef, intercept, width, loss):
     """Slopes of the rows of a block after a proximal step."""
     t, _ = rows_of(y, weight, loss)
