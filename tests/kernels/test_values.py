@@ -151,6 +151,7 @@ ALL = [*(k for k, _ in PEERS), *CASES, Function(lambda A, B: (A @ B.T) ** 2), Li
 
 
 @pytest.mark.parametrize("k", ALL, ids=lambda k: repr(k)[:50])
+@pytest.mark.slow_without_jit
 def test_matrices_are_symmetric_to_the_bit_and_have_the_stated_diagonal(k):
     for n in (1, 13, 300):  # 300: more than a block
         X = points(6, n)

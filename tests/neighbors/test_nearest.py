@@ -17,7 +17,7 @@ def tables(seed=0, n=300, m=80, d=4):
 @pytest.mark.parametrize("p", [1, 1.5, 2, 3, np.inf])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_answers_are_those_of_scikit_learn(p, kind):
-    X, Q = tables()
+    X, Q = tables(n=150, m=30)
     ours, theirs = (
         NearestNeighbors(7, p=p, radius=1.0).fit(kind(X)),
         peer.NearestNeighbors(n_neighbors=7, p=p, radius=1.0).fit(X),

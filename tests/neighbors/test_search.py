@@ -57,14 +57,17 @@ def test_a_distance_is_a_metric_and_that_of_scipy(p):
 @pytest.mark.item("NBR-01")
 def test_distances_of_high_powers_do_not_overflow_and_tend_to_the_largest_difference():
     a, b = np.array([1e200, 0.0, 3e200]), np.zeros(3)
-    assert ranked(a, b, 3.0) == pytest.approx(1e200 * 28 ** (1 / 3), rel=1e-12)
-    assert ranked(a, b, 1e6) == pytest.approx(3e200, rel=1e-5)
-    assert ranked(a * 1e-400, b, 4.5) == 0.0
+    with np.errstate(over="ignore"):  # NumPy's numbers, without compilation, would warn of the attempt
+        assert ranked(a, b, 3.0) == pytest.approx(1e200 * 28 ** (1 / 3), rel=1e-12)
+        assert ranked(a, b, 1e6) == pytest.approx(3e200, rel=1e-5)
+        assert ranked(a * 1e-300, b, 4.5) == pytest.approx(1e-100 * (1 + 3**4.5) ** (1 / 4.5), rel=1e-12)
+    assert ranked(b, b, 4.5) == 0.0
 
 
 @pytest.mark.item("NBR-02")
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize(("n", "d", "k"), [(2, 1, 1), (40, 3, 39), (700, 1, 5), (900, 2, 12), (1100, 10, 7), (600, WIDE, 20)])
+@pytest.mark.slow_without_jit
 def test_neighbors_are_those_of_a_sort_and_of_scipys_tree(n, d, k, p):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, d)) * rng.uniform(0.1, 3.0, size=d) + 5.0
@@ -78,6 +81,7 @@ def test_neighbors_are_those_of_a_sort_and_of_scipys_tree(n, d, k, p):
 
 
 @pytest.mark.parametrize("p", [1.2, 1.9, 2.6, 7.7, 12])
+@pytest.mark.slow_without_jit
 def test_powers_between_are_screened_by_the_next_half(p):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(900, 5)) * [1, 1, 1, 1, 100]
@@ -87,6 +91,7 @@ def test_powers_between_are_screened_by_the_next_half(p):
 
 @pytest.mark.parametrize("p", [1, 2, 3, np.inf])  # halves of whole numbers have powers that round
 @pytest.mark.parametrize(("d", "offset"), [(3, 0.0), (25, 1e8), (3, -1e8)])
+@pytest.mark.slow_without_jit
 def test_of_equally_near_rows_the_lower_number_comes_first(d, offset, p):
     X = np.random.default_rng(0).integers(0, 4, size=(800, d)) + offset
     X[:, 3:] = X[:, :1]  # 64 places for 800 rows
@@ -100,6 +105,7 @@ def test_of_equally_near_rows_the_lower_number_comes_first(d, offset, p):
 
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("d", [4, 24])
+@pytest.mark.slow_without_jit
 def test_a_large_offset_and_far_clusters_hide_no_neighbor(d, p):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(900, d)) + 1e8  # products of these rows agree to 16 digits
@@ -111,6 +117,7 @@ def test_a_large_offset_and_far_clusters_hide_no_neighbor(d, p):
 
 
 @pytest.mark.parametrize("p", POWERS)
+@pytest.mark.slow_without_jit
 def test_any_units(p):
     X = np.random.default_rng(5).normal(size=(400, 3))
     index, distance = Table(X, p).nearest(4)
@@ -129,6 +136,7 @@ def test_a_query_from_very_far_away_disturbs_nobody():
 
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("d", [2, 30])
+@pytest.mark.slow_without_jit
 def test_within_a_radius_are_all_rows_that_are_there(d, p):
     rng = np.random.default_rng(d)
     X, Q = rng.integers(0, 6, size=(700, d)).astype(float), rng.integers(0, 6, size=(60, d)).astype(float)
@@ -147,6 +155,7 @@ def test_within_a_radius_are_all_rows_that_are_there(d, p):
 
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("columns", [50, 3000])
+@pytest.mark.slow_without_jit
 def test_sparse_rows(columns, p):
     rng = np.random.default_rng(7)
     X = sparse.random_array((150, columns), density=30 / columns, rng=rng, format="csr")
@@ -162,12 +171,13 @@ def test_sparse_rows(columns, p):
 
 
 @pytest.mark.parametrize("p", POWERS)
+@pytest.mark.slow_without_jit
 def test_what_screening_rules_out_is_farther(p):
     """The bound is no smaller than what single precision makes of any row that near, however the rows lie."""
     rng = np.random.default_rng(1)
-    power, d = screening(p), 7
+    power, d = screening(p), 8
     for scale in 10.0 ** np.arange(-7, 3):
-        X = rng.normal(size=(200, d)) * scale + rng.normal(size=d)
+        X = rng.normal(size=(100, d)) * scale + rng.normal(size=d)
         tile = tiles_of(X)
         for q in X[:20] + rng.normal(size=(20, d)) * scale * 0.1:
             center = tiles_file.middle(tile.low[0], tile.high[0])

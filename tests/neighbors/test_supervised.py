@@ -172,6 +172,7 @@ def test_the_certificate_names_what_was_changed(cls):
 
 
 @pytest.mark.item("NBR-03")
+@pytest.mark.slow_without_jit
 def test_small_k_follows_the_rows_and_large_k_smooths_them():
     """Bias grows with k and variance falls, about as 1/k, over tables drawn anew."""
     rng, Q = np.random.default_rng(0), np.linspace(-2, 2, 41)[:, None]
@@ -199,6 +200,7 @@ def test_threads_do_not_matter():
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow_without_jit
 def test_a_guarantee_reads_the_vote():
     X, y, _ = table(n=2000, classes=2)
     y = (X[:, 0] > 0).astype(int)

@@ -29,8 +29,9 @@ def test_every_estimator_draws_its_problem(cls):
     assert display.figure_ is ax.figure
     assert type(display).__name__ in plot.__all__
     rows = "ClusterDisplay" if gaussians(model) is None else "MixtureDisplay"
-    rows = "StatesDisplay" if hasattr(model, "decode") else rows
-    expected = "BoundaryDisplay" if is_classifier(model) else "RegressionDisplay" if is_regressor(model) else rows
+    rows = "StatesDisplay" if hasattr(model, "decode") else "NeighborGraphDisplay" if hasattr(model, "kneighbors") else rows
+    boundary = "MarginDisplay" if hasattr(model, "decision_function_shape") else "BoundaryDisplay"
+    expected = boundary if is_classifier(model) else "RegressionDisplay" if is_regressor(model) else rows
     assert type(display).__name__ == expected
     display.figure_.canvas.draw()
 

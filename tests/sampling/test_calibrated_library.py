@@ -7,8 +7,10 @@ the draws must be uniform. One family of tests for all: a posterior with the wro
 import numpy as np
 import pytest
 
+from lemmata.gaussian_process import GaussianProcessRegressor
 from lemmata.graphical import BayesNet, Factor, FactorGraph
 from lemmata.hmm import CategoricalHMM
+from lemmata.kernels import RBF, Constant
 from lemmata.linear_model import BayesianLinearRegression, BayesianLogisticRegression
 from lemmata.mixture import GibbsMixture, MissingGaussian
 from lemmata.probability import Beta, Dirichlet, Gamma, Normal
@@ -77,6 +79,26 @@ def test_laplaces_posterior_of_a_logistic_regression():
         return (rng.random(400) < 1 / (1 + np.exp(-X @ w))).astype(int)
 
     assert calibrated(lambda rng: rng.normal(0, 1, 2), simulate, draw).holds
+
+
+@pytest.mark.parametrize("inducing", [None, "all rows"])
+def test_functions_of_a_gaussian_process(inducing):
+    X = np.random.default_rng(3).uniform(-2, 2, (10, 1))
+    new, kernel = np.array([[-1.5], [0.2], [3.0]]), Constant(1.5) * RBF(0.7)
+    root = np.linalg.cholesky(kernel(np.vstack([new, X])) + 1e-10 * np.eye(13))
+    drawn = {}
+
+    def prior(rng):
+        f = root @ rng.standard_normal(13)
+        drawn["y"] = f[3:] + rng.normal(0, np.sqrt(0.2), 10)
+        return f[:3]
+
+    def draw(y, rng):
+        points = None if inducing is None else X
+        model = GaussianProcessRegressor(kernel, noise=0.2, optimizer=None, center=False, inducing=points).fit(X, y)
+        return model.sample(new, 99, random_state=seed_of(rng))
+
+    assert calibrated(prior, lambda t, rng: drawn["y"], draw).holds
 
 
 def test_states_of_a_hidden_markov_model():

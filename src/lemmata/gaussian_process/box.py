@@ -1,8 +1,9 @@
 """The BFGS method within bounds, for a few variables and an expensive objective.
 
-Variables that lie at a bound and would leave it rest; the others move along −B⁻¹g, B the BFGS estimate of the Hessian [1], and stop
-at the bounds [2]. Steps are shortened until the objective falls; close to the optimum, where its fall drowns in rounding, until the
-slope does. Powell's damping keeps B positive definite whatever the curvature. The state is (x, value, gradient, B), plain arrays.
+Variables that lie at a bound and would leave it rest; the others move along −B⁻¹g, B the BFGS estimate of the Hessian [1],
+and stop at the bounds [2]. Steps are shortened until the objective falls; close to the optimum, where its fall drowns in
+rounding, until the slope does. Powell's damping keeps B positive definite whatever the curvature. The state is (x, value,
+gradient, B), plain arrays.
 
 [1] Nocedal & Wright, Numerical Optimization (2006). [2] Bertsekas, SIAM J. Control Optim. 20 (1982).
 """
@@ -35,8 +36,14 @@ def box_start(fun, x, low, high):
     return x, float(value), gradient, np.zeros((len(x), len(x)))
 
 
-def box_step(fun, low, high, state):
+def box_step(fun, low, high, state, rounding=0.0):
     """Take one step; return (state, value, residual): the largest entry of the projected gradient, 0 once rounding ends it all.
+
+    Parameters
+    ----------
+    fun : Function of x that returns (value, gradient).
+    low, high : Bounds.
+    rounding : Absolute error of the objective, beyond 1e-11 of it.
 
     Examples
     --------
@@ -57,30 +64,37 @@ def box_step(fun, low, high, state):
     free, direction = ~blocked(x, gradient, low, high), np.zeros(len(x))
     direction[free] = -gradient[free] / steep if fresh else -np.linalg.solve(B[np.ix_(free, free)], gradient[free])
     direction *= min(1.0, LONGEST / np.abs(direction).max())
-    found = _shortened(fun, low, high, x, value, gradient, direction)
+    noise = NOISE * abs(value) + rounding
+    found = _shortened(fun, low, high, x, value, gradient, direction, noise)
     if found is None:  # forget the curvature and try once more, or end
-        return (x, value, gradient, np.zeros_like(B)), value, 0.0 if fresh else steep
+        over = fresh or drowned(gradient @ direction, noise)
+        return (x, value, gradient, np.zeros_like(B)), value, 0.0 if over else steep
     to, value_to, gradient_to = found
     s, y = to - x, gradient_to - gradient
     if fresh:
         B = np.eye(len(x)) * max((y @ y) / max(abs(s @ y), 1e-300), 1e-8)
     after = to, value_to, gradient_to, _updated(B, s, y)
     residual = float(np.abs(projected(to, gradient_to, low, high)).max())
-    tiny = np.abs(s).max() <= STILL or (abs(gradient @ s) <= NOISE * abs(value) / 1e3 and residual >= steep / 2)
+    tiny = np.abs(s).max() <= STILL or (abs(gradient @ s) <= noise / 1e3 and residual >= steep / 2)
     return after, value_to, 0.0 if tiny else residual
 
 
-def _shortened(fun, low, high, x, value, gradient, direction):
+def drowned(slope, noise):
+    """Tell whether what a step promises is about as small as the rounding of the objective."""
+    return abs(slope) <= 100 * noise
+
+
+def _shortened(fun, low, high, x, value, gradient, direction, noise):
     """Find a step that lowers the objective, or None."""
     step = 1.0
-    for _ in range(TRIALS):
+    for _ in range(3 if drowned(gradient @ direction, noise) else TRIALS):
         to = np.clip(x + step * direction, low, high)
         slope = float(gradient @ (to - x))
         f, g = fun(to)
         if np.isfinite(f):
             if f <= value + DECREASE * slope:
                 return to, float(f), g
-            if f <= value + NOISE * abs(value) and abs(float(g @ (to - x))) <= (1 - 2 * DECREASE) * abs(slope):
+            if f <= value + noise and abs(float(g @ (to - x))) <= (1 - 2 * DECREASE) * abs(slope):
                 return to, float(f), g
             rise = f - value - slope
             step *= min(max(-slope / (2 * rise), 0.1), 0.5) if rise > 0 else 0.5

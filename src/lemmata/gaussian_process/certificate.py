@@ -1,13 +1,14 @@
 """What proves a Gaussian process fit, from its parameters and its rows.
 
-The rows, targets and weights that the model keeps are those given. ‖LLᵀ − (K + D)‖ is of the size of rounding, so every variance is that
-of the model; α solves (K + D)α = y up to a residual r, and then no mean is off by more than √k(x, x)·‖r‖/σ [1]. The log evidence comes
-again from a factorization that is not Cholesky's, and means and variances at some places from solves with the whole matrix. The
-slopes of the evidence vanish in all hyperparameters that were searched for and are not at their bounds, where they must point out;
-this is a local statement, the evidence may have other tops. With inducing points: the points are rows, or those given;
-LLᵀ = K_ZZ; L(RRᵀ − I)Lᵀ = K_ZX D⁻¹K_XZ; (K_ZZ + K_ZX D⁻¹K_XZ)α = K_ZX D⁻¹y.
+The rows, targets and weights that the model keeps are those given. ‖LLᵀ − (K + D)‖ is of the size of rounding, so every
+variance is that of the model; α solves (K + D)α = y up to a residual r, and then no mean is off by more than √k(x, x)·‖r‖/σ
+[1]. The log evidence comes again from a factorization that is not Cholesky's, and means and variances at some places from
+solves with the whole matrix. The slopes of the evidence vanish in all hyperparameters that were searched for and are not at
+their bounds, where they must point out; this is a local statement, the evidence may have other tops. With inducing points:
+the points are rows, or those given; LLᵀ = K_ZZ; L(RRᵀ − I)Lᵀ = K_ZX D⁻¹K_XZ; (K_ZZ + K_ZX D⁻¹K_XZ)α = K_ZX D⁻¹y.
 
-[1] With f̂ and f the means for α and for the exact solution, ‖f̂ − f‖² = rᵀ(K + D)⁻¹K(K + D)⁻¹r ≤ ‖r‖²/σ² in the norm of the kernel.
+[1] With f̂ and f the means for α and for the exact solution, ‖f̂ − f‖² = rᵀ(K + D)⁻¹K(K + D)⁻¹r ≤ ‖r‖²/σ² in the norm of the
+kernel.
 """
 
 import numpy as np
@@ -16,6 +17,7 @@ from lemmata.core.certificate import EQUI_LIMIT, SABOTAGE, SAME_LIMIT, TINY, Che
 from lemmata.core.threads import serial_blas
 from lemmata.gaussian_process import exact, inducing
 from lemmata.gaussian_process.box import projected
+from lemmata.gaussian_process.factor import LARGEST, least_jitter
 from lemmata.gaussian_process.prior import prior
 
 EPS = float(np.finfo(float).eps)
@@ -64,6 +66,7 @@ def exact_checks(model, data, target):
     """Yield the checks of a posterior on all rows."""
     kernel, noise, L, alpha = model.kernel_, float(model.noise_), model.L_, model.alpha_
     K, _ = exact.matrix(kernel, data, noise)
+    jitter = jitter_check(model.jitter_, K)
     K.flat[:: len(K) + 1] += model.jitter_
     n, size = len(K), np.linalg.norm(K)
     if L.shape != K.shape or alpha.shape != target.shape:
@@ -71,15 +74,14 @@ def exact_checks(model, data, target):
         return
     off = float(np.linalg.norm(L @ L.T - K) / max(size, TINY))
     yield Check("factor", off, max(100 * n * EPS, 1e-12), "proof", "LLᵀ is the kernel matrix with noise and jitter")
-    unit = float(np.diagonal(K).mean())
-    claim = "none was needed, or at most a millionth of the diagonal"
-    yield Check("jitter", model.jitter_ / unit, 2e-6, "proof", claim)
+    yield jitter
     yield equi(lambda a: K @ a - target, alpha, "alpha", "the means solve their equations", kind="proof")
     residual = length(K @ alpha - target) / np.sqrt((noise / data.weight + model.jitter_).min() or TINY)
     claim = "no mean is off by more than this many standard deviations of the prior"
     yield Check("mean", residual, np.inf, "proof", claim)
     values, vectors = np.linalg.eigh(K)
-    values = np.maximum(values, n * EPS * values[-1])
+    values = np.maximum(values, (noise / data.weight).min() + model.jitter_)  # which a valid kernel cannot fall below
+    values = np.maximum(values, TINY)
     turned = vectors.T @ target
     terms = [turned**2 / values, np.log(values), np.full(n, np.log(2 * np.pi))]
     value = -sum(term.sum() for term in terms) / 2 + data.constant(noise)[0]
@@ -88,6 +90,14 @@ def exact_checks(model, data, target):
     claim = "it is ln p(y), recomputed from eigenvalues"
     yield same(model.log_marginal_likelihood_, value, "log evidence", claim, floor=floor)
     yield from posterior_checks(model._posterior(), K, kernel, data, target, values)
+
+
+def jitter_check(jitter, K):
+    """Check that a jitter is one of those that are tried: none, or the least one times a power of ten."""
+    tried = np.append(inducing.first_jitter(K), least_jitter(K) * 10.0 ** np.arange(12))
+    tried = np.append(0.0, tried[tried <= LARGEST * np.diagonal(K).mean()])
+    off = float((np.abs(jitter - tried) / np.maximum(tried, TINY)).min())
+    return Check("jitter", off, SAME_LIMIT, "proof", "none, or one of a few, at most a millionth of the diagonal")
 
 
 def posterior_checks(posterior, K, kernel, data, target, values):
@@ -117,6 +127,7 @@ def inducing_checks(model, data, target):
     else:
         yield same(Z, np.unique(np.array(model.inducing, dtype=float), axis=0), "inducing points", "they are those given")
     K = kernel(Z)
+    yield jitter_check(model.jitter_, K)
     K.flat[:: len(K) + 1] += model.jitter_
     off = float(np.linalg.norm(L @ L.T - K) / max(np.linalg.norm(K), TINY))
     yield Check("factor", off, max(100 * len(K) * EPS, 1e-12), "proof", "LLᵀ is the kernel matrix of the points with jitter")
@@ -132,7 +143,9 @@ def inducing_checks(model, data, target):
     yield same(L @ (R @ R.T - np.eye(len(R))) @ L.T, S, "inner factor", claim)
     yield equi(lambda a: K @ a + S @ a - b, model.alpha_, "alpha", "the means solve their equations", kind="proof")
     value = inducing.solve(kernel, data, target, Z, noise).evidence
-    yield same(model.log_marginal_likelihood_, value, "bound", "the bound of ln p(y), recomputed", floor=np.sqrt(EPS) * data.count)
+    yield same(
+        model.log_marginal_likelihood_, value, "bound", "the bound of ln p(y), recomputed", floor=np.sqrt(EPS) * data.count
+    )
 
 
 def slopes_of(before, data, target, points):

@@ -1,12 +1,12 @@
 """Gaussian process classification: latent functions with a Gaussian process prior, and Laplace's approximation of them.
 
-Two classes have one latent function and the logistic link; more have one each, and the softmax: one model of all classes, not one
-against the rest. Given rows, the posterior of the latent functions is approximated by the normal law at its mode, see `laplace`; the
-probabilities of a row are averages of the link over it, which draws them towards each other where the rows say little.
-Hyperparameters are those of the largest approximate evidence nearby. A weight is repetition, and equal rows are one.
-Certificate: the mode is the only point where α = t − sπ (the log posterior is concave), the triangles are those of the curvature
-there, the evidence comes again from a determinant of all latent values at once, and its slopes vanish, the mode following.
-It says nothing of how normal the posterior is.
+Two classes have one latent function and the logistic link; more have one each, and the softmax: one model of all classes, not
+one against the rest. Given rows, the posterior of the latent functions is approximated by the normal law at its mode, see
+`laplace`; the probabilities of a row are averages of the link over it, which draws them towards each other where the rows say
+little. Hyperparameters are those of the largest approximate evidence nearby. A weight is repetition, and equal rows are one.
+Certificate: the mode is the only point where α = t − sπ (the log posterior is concave), the triangles are those of the
+curvature there, the evidence comes again from a determinant of all latent values at once, and its slopes vanish, the mode
+following. It says nothing of how normal the posterior is.
 
 Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), chapter 3.
 """
@@ -21,23 +21,24 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.certificate import EQUI_LIMIT, TINY, Certificate, Check, equi, same
+from lemmata.core.certificate import Certificate, Check, same
 from lemmata.core.estimator import Classifier, as_output
 from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
 from lemmata.gaussian_process import laplace
-from lemmata.gaussian_process.certificate import EPS, stationary
+from lemmata.gaussian_process.certificate import stationary
 from lemmata.gaussian_process.distinct import counted, rows_block, tells_apart
-from lemmata.gaussian_process.factor import half_solve
+from lemmata.gaussian_process.factor import back_solve, half_solve
+from lemmata.gaussian_process.mode_certificate import mode_checks
 from lemmata.gaussian_process.prior import Prior, default_kernel
 from lemmata.gaussian_process.search import EvidenceSearch, plain_block
 from lemmata.kernels import Kernel
 from lemmata.linear_model.laplace import averaged
 
 VARIANCE = 4.0  # of the latent functions where the search begins: odds of 7 to 1 are usual
+AMPLITUDES = (1e-3, 6.25)  # of the default kernel, in these units: wider laws are what Laplace's approximation fails for
 POINTS = 256  # of the softmax's average, and as many mirrored: probabilities to about 1e-3
 CHUNK = 256  # rows that meet all training rows at a time
-LARGEST = 3000  # latent values up to which the determinant of all of them is computed again
 
 
 def as_counts(counts):
@@ -73,10 +74,11 @@ class GaussianProcessClassifier(EvidenceSearch, Classifier):
     ----------
     kernel : A kernel of `lemmata.kernels` for the latent functions; its hyperparameters are where the search starts, and its
         bounds where it stays. Default: a constant times an RBF with a length scale for each column, in the units of the data.
+        Its constant stays below 25: the evidence of classes that lie apart grows with it, and the approximation gets worse.
     optimizer : "bfgs" to search for the hyperparameters under which the labels are most probable, None to leave them.
     n_restarts : Further starts of the search, each hyperparameter drawn within a factor of 100 of the first start and its
         bounds; the best end counts.
-    tol : Stop when no slope of the log evidence, in the logarithm of a hyperparameter, exceeds this (or rounding allows no more).
+    tol : Stop when no slope of the log evidence, in the logarithm of a hyperparameter, exceeds this (or rounding ends it).
     max_iter : Iterations of a search at most.
     random_state : Seed of the restarts.
     verbose : 1 shows a progress bar.
@@ -97,12 +99,13 @@ class GaussianProcessClassifier(EvidenceSearch, Classifier):
 
     Examples
     --------
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], ["a", "a", "b", "b", "a", "a"]
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], ["a", "a", "a", "b", "b", "b"]
     >>> model = GaussianProcessClassifier().fit(X, y)
-    >>> model.predict([[0.5], [2.5]])
+    >>> model.predict([[0.5], [4.5]])
     array(['a', 'b'], dtype='<U1')
-    >>> model.predict_proba([[2.5], [50.0]]).round(2)
-    array([[0.14, 0.86],
+    >>> model.predict_proba([[2.5], [4.5], [50.0]]).round(2)
+    array([[0.5 , 0.5 ],
+           [0.15, 0.85],
            [0.5 , 0.5 ]])
     >>> model.certify(X, y).holds
     True
@@ -166,7 +169,9 @@ class GaussianProcessClassifier(EvidenceSearch, Classifier):
         return blocks, *counted(rows, labels.astype(int), weight, len(self.classes_), keep_apart=apart)
 
     def _prior(self, rows, counts):
-        kernel = default_kernel(rows, counts.sum(axis=1), VARIANCE) if self.kernel is None else self.kernel
+        kernel = self.kernel
+        if kernel is None:
+            kernel = default_kernel(rows, counts.sum(axis=1), VARIANCE, AMPLITUDES)
         return Prior(kernel, 1.0, False, (1.0, 1.0))
 
     def _attributes(self, kernel, rows, counts):
@@ -186,11 +191,11 @@ class GaussianProcessClassifier(EvidenceSearch, Classifier):
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_
         kernel = self.kernel_ if theta is None else self.kernel_.with_theta(theta)
-        value, slopes = laplace.evidence_slopes(kernel, self.X_train_, as_counts(self.counts_))
+        value, slopes, _ = laplace.evidence_slopes(kernel, self.X_train_, as_counts(self.counts_))
         return (value, slopes) if eval_gradient else value
 
     def latent_distribution(self, X):
-        """Give mean and variance of the latent functions at each row: (n_rows,) each for two classes, else (n_rows, n_classes)."""
+        """Give mean and variance of the latent functions at each row: (n_rows,) for two classes, else (n_rows, n_classes)."""
         mean, covariance, _ = self._latent(X)
         variance = np.einsum("naa->na", covariance)
         return (mean[:, 0], variance[:, 0]) if mean.shape[1] == 1 else (mean, variance)
@@ -217,7 +222,7 @@ class GaussianProcessClassifier(EvidenceSearch, Classifier):
                 # I + D^½KD^½ is well conditioned: the difference is a variance but for rounding of k(x, x).
                 covariance[:, c, c] = np.maximum(prior - np.einsum("ij,ij->j", V, V), 0.0)
                 if a > 1:
-                    E = d[:, None] * laplace.back_solve(L, V)
+                    E = d[:, None] * back_solve(L, V)
                     shared.append(half_solve(self.coupling_, E))
             if a > 1:
                 covariance += np.einsum("akn,bkn->nab", np.array(shared), np.array(shared))
@@ -266,46 +271,11 @@ class GaussianProcessClassifier(EvidenceSearch, Classifier):
 
 
 def objective(before, rows, counts):
-    """Return the function of the variables that is minimized: minus the approximate log evidence, and its slopes."""
+    """Return the function of the variables that is minimized: minus the approximate log evidence, its slopes, and the mode."""
     t = as_counts(counts)
 
-    def fun(variables):
-        value, slopes = laplace.evidence_slopes(before.at(variables)[0], rows, t)
-        return -value, -slopes
+    def fun(variables, near=None):
+        value, slopes, alpha = laplace.evidence_slopes(before.at(variables)[0], rows, t, near)
+        return -value, -slopes, alpha
 
     return fun
-
-
-def mode_checks(model, K, t):
-    """Yield the checks of the mode and of what is kept of the curvature there."""
-    own, total = t[:-1], t[-1]
-
-    def residual(alpha):
-        return alpha - own + total * laplace.probabilities(alpha @ K)
-
-    if model.alpha_.shape != own.shape:
-        yield Check("mode", np.inf, EQUI_LIMIT, "proof", "the parameters belong to as many rows and classes")
-        return
-    yield equi(residual, model.alpha_, "mode", "α = t − sπ holds at the one mode of a concave function", kind="proof")
-    yield same(model.latent_, model.alpha_ @ K, "latent", "the mode at the training rows")
-    latent = model.alpha_ @ K
-    pi = laplace.probabilities(latent)
-    D, n = laplace.weights(pi, total), len(K)
-    factors = [K * h * h[:, None] + np.eye(n) for h in np.sqrt(D)]
-    claim, limit = "LLᵀ is the curvature at the mode", max(100 * n * EPS, 1e-9)  # 1e-9: what is left of the mode's own rounding
-    off = max(np.linalg.norm(L @ L.T - B) / np.linalg.norm(B) for L, B in zip(model.L_, factors, strict=True))
-    yield Check("factor", float(off), limit, "proof", claim)
-    if len(D) > 1:
-        S = sum(np.linalg.solve(B, np.diag(h)) * h[:, None] for B, h in zip(factors, np.sqrt(D), strict=True))
-        off = np.linalg.norm(model.coupling_ @ model.coupling_.T - S) / max(np.linalg.norm(S), TINY)
-        yield Check("coupling", float(off), limit, "proof", "MMᵀ is the sum over the classes")
-    if n * len(D) <= LARGEST:
-        W = np.einsum("an,ab,nm->anbm", pi, np.eye(len(D)), np.eye(n)) - np.einsum("an,bm,nm->anbm", pi, pi, np.eye(n))
-        W = (total[None, :, None, None] * W).reshape(n * len(D), n * len(D))
-        sign, value = np.linalg.slogdet(np.eye(len(W)) + np.kron(np.eye(len(D)), K) @ W)
-        value = laplace.log_likelihood(latent, t) - (model.alpha_ * latent).sum() / 2 - sign * value / 2
-    else:
-        value = laplace.find_mode(K, t).evidence
-    claim = "Laplace's approximation of ln p(labels), recomputed"
-    floor = np.sqrt(EPS) * total.sum()
-    yield same(model.log_marginal_likelihood_, value, "log evidence", claim, floor=floor)

@@ -1,9 +1,9 @@
 """Rows that are the same, taken together: repetition says more of a value, not of other places.
 
-A row x that was measured several times, with targets yᵢ, weights sᵢ and noise of variance σ²uᵢ, enters the likelihood through its
-precision ω = Σ sᵢ/uᵢ, its mean ȳ = Σ (sᵢ/uᵢ) yᵢ/ω and its scatter S = Σ (sᵢ/uᵢ)(yᵢ − ȳ)²:
-Σ sᵢ log N(yᵢ | f, σ²uᵢ) = log N(ȳ | f, σ²/ω) + ½ log(2πσ²/ω) − ½ Σ sᵢ log(2πσ²uᵢ) − S/(2σ²) for every f. So a weight is repetition,
-exactly, in the posterior and in the evidence; and equal rows, which would make a kernel matrix singular, are one row of it.
+A row x that was measured several times, with targets yᵢ, weights sᵢ and noise of variance σ²uᵢ, enters the likelihood through
+its precision ω = Σ sᵢ/uᵢ, its mean ȳ = Σ (sᵢ/uᵢ) yᵢ/ω and its scatter S = Σ (sᵢ/uᵢ)(yᵢ − ȳ)²: Σ sᵢ log N(yᵢ | f, σ²uᵢ) = log
+N(ȳ | f, σ²/ω) + ½ log(2πσ²/ω) − ½ Σ sᵢ log(2πσ²uᵢ) − S/(2σ²) for every f. So a weight is repetition, exactly, in the
+posterior and in the evidence; and equal rows, which would make a kernel matrix singular, are one row of it.
 """
 
 from typing import NamedTuple
@@ -33,9 +33,13 @@ class Distinct(NamedTuple):
 
     def constant(self, noise):
         """Return what the log evidence has beside log N(ȳ | 0, K + diag σ²/ω), and its slope in log σ²."""
-        value = -self.count * np.log(2 * np.pi * noise) - self.log_scale - self.scatter / noise
-        value += len(self.y) * np.log(2 * np.pi * noise) - np.log(self.weight).sum()
-        return value / 2, (len(self.y) - self.count + self.scatter / noise) / 2
+        repeats = self.count - len(self.y)
+        if noise == 0:
+            if repeats or self.scatter:
+                raise ValueError("Rows that are repeated, or have weights, need noise: give a variance above 0.")
+            return 0.0, 0.0
+        value = repeats * np.log(2 * np.pi * noise) + self.log_scale + self.scatter / noise + np.log(self.weight).sum()
+        return -value / 2, (self.scatter / noise - repeats) / 2
 
 
 def tells_apart(kernel, X):

@@ -1,10 +1,11 @@
 """The Gaussian process on all its rows: evidence, its slopes, and predictions.
 
-y = f + noise, f ~ GP(0, k), noise of variance D = diag σ²/ω: with K the kernel matrix, LLᵀ = K + D and α = (K + D)⁻¹y, the log
-evidence is −½ yᵀα − Σ log Lᵢᵢ − (n/2) log 2π, and its slope in a hyperparameter is Σᵢⱼ Wᵢⱼ ∂(K + D)ᵢⱼ with W = ½(ααᵀ − (K + D)⁻¹) [1].
-At x, with the vector k of kernels, f has the mean kᵀα and the variance v = k(x, x) − ‖L⁻¹k‖². That difference loses its digits where
-v is small; there, with a = (K + D)⁻¹k, v = ‖φ(x) − Σ aᵢφ(xᵢ)‖² + aᵀDa is taken, which is its own minimum over a: errors of a
-enter squared, the second term is a sum of squares, and the first one is zero but for rounding of k(x, x) itself.
+y = f + noise, f ~ GP(0, k), noise of variance D = diag σ²/ω: with K the kernel matrix, LLᵀ = K + D and α = (K + D)⁻¹y, the
+log evidence is −½ yᵀα − Σ log Lᵢᵢ − (n/2) log 2π, and its slope in a hyperparameter is Σᵢⱼ Wᵢⱼ ∂(K + D)ᵢⱼ with W = ½(ααᵀ − (K
++ D)⁻¹) [1]. At x, with the vector k of kernels, f has the mean kᵀα and the variance v = k(x, x) − ‖L⁻¹k‖². That difference
+loses its digits where v is small; there, with a = (K + D)⁻¹k, v = ‖φ(x) − Σ aᵢφ(xᵢ)‖² + aᵀDa is taken, which is its own
+minimum over a: errors of a enter squared, the second term is a sum of squares, and the first one is zero but for rounding of
+k(x, x) itself.
 
 [1] Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), algorithm 2.1 and equation 5.9.
 """
@@ -65,17 +66,20 @@ def solved(K, data, target, noise):
 def evidence_slopes(kernel, data, target, noise):
     """Return the log evidence, its slopes in the kernel's theta, and its slope in log σ²."""
     K, A = matrix(kernel, data, noise)
-    found = solved(K, data, target, noise)
+    found, trace = solved(K, data, target, noise), float(np.trace(K))
     del K
     W = inverse(found.root)
     np.subtract(np.outer(found.alpha, found.alpha), W, out=W)
     W *= 0.5
+    D = noise / data.weight
+    # Σ W∘(K + D + jitter) = ½(αᵀy − n); the jitter is a share of the trace of K + D.
+    whole = (found.alpha @ target - len(target)) / 2 - found.jitter * np.trace(W)
+    shift = found.jitter / trace * np.trace(W)
+    W.flat[:: len(W) + 1] += shift
+    own = np.diagonal(W) @ D
     size, free, inner = amplitude(kernel)
-    own = np.diagonal(W) @ (noise / data.weight)
-    # Σ W∘K for the constant factor: Σ W∘(K + D + jitter) = ½(αᵀy − n), less the diagonal.
-    whole = (found.alpha @ target - len(target)) / 2 - own - found.jitter * np.trace(W)
     W *= size
-    slopes = np.concatenate([np.full(free, whole), inner.pull(W, A)])
+    slopes = np.concatenate([np.full(free, whole + shift * trace - own), inner.pull(W, A)])
     return found.evidence, slopes, float(own + data.constant(noise)[1])
 
 

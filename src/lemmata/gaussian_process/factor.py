@@ -1,8 +1,9 @@
 """Cholesky's factorization of a kernel matrix, and what is made of it.
 
-A matrix that is positive definite on paper may not be so in rounding: then the least of a few multiples of the identity is added
-that makes it so, from 10⁻¹⁴ to 10⁻⁶ of the mean of the diagonal. This jitter belongs to the matrix from there on and is told.
-BLAS works on one thread, and ours on columns, so that the bits do not depend on the number of threads.
+A matrix that is positive definite on paper may not be so in rounding: then the least of a few multiples of the identity is
+added that makes it so, from ten roundings of a sum of n terms to 10⁻⁶ of the mean of the diagonal. This jitter belongs to the
+matrix from there on and is told. BLAS works on one thread, and ours on columns, so that the bits do not depend on the number
+of threads.
 """
 
 import numpy as np
@@ -15,14 +16,23 @@ from lemmata.core.kernel import kernel
 from lemmata.core.threads import serial_blas
 from lemmata.kernels.rows import reflect
 
-JITTERS = (0.0, *(10.0**e for e in range(-14, -5)))  # from the rounding of a sum to where the posterior would notice
+LARGEST = 1e-6  # jitter, as a share of the diagonal: more would be noticed
 
 COLUMNS = 128  # right sides that one thread solves at a time
 TILE = 64  # rows of a triangle that are solved one by one; all else is products
 
 
-def cholesky(matrix):
+def least_jitter(matrix):
+    """Return the first jitter that is tried: ten roundings of a sum of as many terms as the matrix has rows."""
+    return 10 * len(matrix) * float(np.finfo(float).eps) * float(np.diagonal(matrix).mean())
+
+
+def cholesky(matrix, jitter=0.0):
     """Return the lower triangle L with LLᵀ = matrix + jitter·I, and the jitter; the matrix is left alone.
+
+    Parameters
+    ----------
+    jitter : The first one tried; then `least_jitter`, and ten times the last one up to a millionth of the diagonal.
 
     Examples
     --------
@@ -30,14 +40,15 @@ def cholesky(matrix):
     (array([[2., 0.],
            [1., 2.]]), 0.0)
     """
-    unit = float(np.diagonal(matrix).mean())
-    for share in JITTERS:
+    least, largest = least_jitter(matrix), LARGEST * float(np.diagonal(matrix).mean())
+    while jitter <= largest:
         work = matrix.copy()
-        work.flat[:: len(work) + 1] += share * unit
+        work.flat[:: len(work) + 1] += jitter
         with serial_blas():
             upper, info = dpotrf(work.T, lower=0, clean=1, overwrite_a=1)
         if info == 0 and np.isfinite(upper[-1, -1]):
-            return np.ascontiguousarray(upper.T), share * unit
+            return np.ascontiguousarray(upper.T), jitter
+        jitter = max(10 * jitter, least)
     raise ValueError(
         "The kernel matrix of these rows is not positive definite; take a kernel that is a valid one, or more noise."
     )

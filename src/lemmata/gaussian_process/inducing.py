@@ -1,11 +1,11 @@
 """The Gaussian process seen through m inducing points, for more rows than a matrix of all of them has room for.
 
-Given the values u of f at the points Z, f is taken to be k_xZ K_ZZ⁻¹u plus an independent rest, and the rows speak through u alone. The
-best normal law of u has a bound of the log evidence for its objective [1]: with Q = K_XZ K_ZZ⁻¹K_ZX and D = diag σ²/ω, it is
-F = log N(y | 0, Q + D) − ½ tr D⁻¹(K − Q), never above the log evidence, and equal to it where Z holds all rows.
-With LLᵀ = K_ZZ, A = L⁻¹K_ZX, B = I + AD⁻¹Aᵀ and h = AD⁻¹y, everything is a sum over rows: blocks of them on all threads, O(nm²).
-At x, with k = k_Zx: mean kᵀα, α = L⁻ᵀB⁻¹h, and variance k(x, x) − ‖L⁻¹k‖² + ‖R⁻¹L⁻¹k‖², RRᵀ = B. The slopes come from the matrices
-∂F/∂K_XZ = βαᵀ + D⁻¹Aᵀ(I − B⁻¹)L⁻¹, with β = D⁻¹(y − Aᵀ B⁻¹h), and ∂F/∂K_ZZ = −½(ααᵀ + L⁻ᵀ(B − 2I + B⁻¹)L⁻¹).
+Given the values u of f at the points Z, f is taken to be k_xZ K_ZZ⁻¹u plus an independent rest, and the rows speak through u
+alone. The best normal law of u has a bound of the log evidence for its objective [1]: with Q = K_XZ K_ZZ⁻¹K_ZX and D = diag
+σ²/ω, it is F = log N(y | 0, Q + D) − ½ tr D⁻¹(K − Q), never above the log evidence, and equal to it where Z holds all rows.
+With LLᵀ = K_ZZ, A = L⁻¹K_ZX, B = I + AD⁻¹Aᵀ and h = AD⁻¹y, everything is a sum over rows: blocks of them on all threads,
+O(nm²). At x, with k = k_Zx: mean kᵀα, α = L⁻ᵀB⁻¹h, and variance k(x, x) − ‖L⁻¹k‖² + ‖R⁻¹L⁻¹k‖², RRᵀ = B. The slopes come from
+the matrices ∂F/∂K_XZ = βαᵀ + D⁻¹Aᵀ(I − B⁻¹)L⁻¹, with β = D⁻¹(y − Aᵀ B⁻¹h), and ∂F/∂K_ZZ = −½(ααᵀ + L⁻ᵀ(B − 2I + B⁻¹)L⁻¹).
 
 [1] Titsias, AISTATS (2009).
 """
@@ -25,6 +25,8 @@ CHUNK = 512  # rows of a table that meet all inducing points at a time
 FEW = 64  # rows whose matrix is made to have the slopes of its diagonal
 CANDIDATES = 4  # rows for each inducing point among which the greedy choice is made
 LEAST = 2000  # candidates at least
+ROUNDING = 1e-9  # error of the bound for each row: the digits that the smallest eigenvalues of K_ZZ cost
+JITTER = 1e-10  # share of the diagonal of K_ZZ: half of the digits are left to its smallest eigenvalues
 
 
 class Solved(NamedTuple):
@@ -59,6 +61,11 @@ def chosen(kernel, X, m, rng):
     return rows[np.sort(picks)]
 
 
+def first_jitter(K):
+    """Return what is added to K_ZZ from the start: without noise it is singular in rounding sooner or later."""
+    return JITTER * float(np.diagonal(K).mean())
+
+
 def summed(work, n):
     """Add work(part) over chunks of rows, on all threads and in a fixed order."""
     starts = range(0, n, CHUNK)
@@ -85,7 +92,7 @@ def _pass(kernel, data, target, Z, noise):
     P = inner.prepare(Z)
     K = fill(inner.values, P, P)
     K *= size
-    root, jitter = cholesky(K)
+    root, jitter = cholesky(K, first_jitter(K))
     hand = inverse_root(root)
 
     def work(part):
@@ -96,15 +103,14 @@ def _pass(kernel, data, target, Z, noise):
         return Aw @ A.T, Aw @ y, w @ y**2, w @ (size * inner.diagonal(rows)), w @ np.einsum("ij,ij->j", A, A)
 
     S, h, yy, prior, explained = summed(work, len(data.X))
-    B = S / noise
-    B.flat[:: len(B) + 1] += 1.0
-    R, _ = cholesky(B)
+    S /= noise
+    R, _ = cholesky(S + np.eye(len(S)))
     c = half_solve(R, h / noise)
     unexplained = max(prior - explained, 0.0) / noise
     deviance = data.count * np.log(2 * np.pi * noise) + data.log_scale + 2 * np.log(np.diagonal(R)).sum()
     deviance += (yy + data.scatter) / noise - c @ c + unexplained
     alpha = back_solve(root, back_solve(R, c))
-    return Solved(alpha, root, R, jitter, float(-deviance / 2)), hand, unexplained
+    return Solved(alpha, root, R, jitter, float(-deviance / 2)), hand, S, K, unexplained
 
 
 def inverse_root(root):
@@ -114,13 +120,16 @@ def inverse_root(root):
 
 def evidence_slopes(kernel, data, target, Z, noise):
     """Return the bound, its slopes in the kernel's theta, and its slope in log σ²."""
-    found, hand, unexplained = _pass(kernel, data, target, Z, noise)
+    found, hand, S, K, unexplained = _pass(kernel, data, target, Z, noise)
     size, free, inner = amplitude(kernel)
     P, m = inner.prepare(Z), len(Z)
+    # I − B⁻¹ = B⁻¹S and B − 2I + B⁻¹ = SB⁻¹S with S = AD⁻¹Aᵀ: nothing cancels before L⁻¹ magnifies it.
     B_inverse = inverse(found.inner)
-    middle = hand.T @ (np.eye(m) - B_inverse) @ hand
-    B = found.inner @ found.inner.T
-    on_points = -(np.outer(found.alpha, found.alpha) + hand.T @ (B - 2 * np.eye(m) + B_inverse) @ hand) / 2
+    told = B_inverse @ S
+    told = (told + told.T) / 2
+    middle = hand.T @ told @ hand
+    on_points = -(np.outer(found.alpha, found.alpha) + hand.T @ (S @ B_inverse @ S) @ hand) / 2
+    on_points.flat[:: m + 1] += found.jitter / np.trace(K) * np.trace(on_points)  # the jitter is a share of the diagonal
     n_theta = len(inner.theta)
 
     def work(part):
@@ -135,18 +144,15 @@ def evidence_slopes(kernel, data, target, Z, noise):
             for start in range(0, len(rows), FEW):
                 few = slice(start, start + FEW)
                 slopes -= inner.pull(np.diag(w[few]), rows[few]) / 2
-        return np.vdot(W, K), slopes, beta @ (beta / w)
+        return beta @ target[part], slopes, beta @ (beta / w)
 
-    whole, slopes, fit = summed(work, len(data.X))
-    amplified = size * (whole + np.vdot(on_points, fill(inner.values, P, P)))
-    prior = _total_prior(inner, data) * size / noise
-    slopes = size * (slopes + inner.pull(on_points, P)) if n_theta else slopes
+    along, slopes, fit = summed(work, len(data.X))
+    # In the factor of all kernels: ½(βᵀQβ − tr(Q + D)⁻¹Q − tr D⁻¹(K − Q)), of which none is a difference of large numbers.
+    whole = (along - fit - m + np.trace(B_inverse) - unexplained) / 2
+    if n_theta:  # differences of points, not `pull`: what is large in `on_points` cancels in it
+        slopes = size * (slopes + [np.vdot(on_points, D) for D in inner.derivatives(P, P)])
     own = (fit + data.scatter / noise - data.count + m - np.trace(B_inverse) + unexplained) / 2
-    return found.evidence, np.concatenate([np.full(free, amplified - prior / 2), slopes]), float(own)
-
-
-def _total_prior(kernel, data):
-    return float(data.weight @ np.asarray(kernel.diag(data.X), dtype=float))
+    return found.evidence, np.concatenate([np.full(free, whole), slopes]), float(own)
 
 
 class Posterior(NamedTuple):

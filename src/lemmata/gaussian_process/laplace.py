@@ -1,12 +1,13 @@
 """Laplace's approximation for Gaussian process classification: the mode of the latent functions, the evidence, and its slopes.
 
-Two classes: one latent f ~ GP(0, k), P(second class) = 1/(1 + e⁻ᶠ). More: one for each class, independent, and the softmax of them [1].
-With t the counts of the classes at a row, s their sum and π the probabilities, the log posterior is concave; its mode has f = Kα,
-α = t − sπ. With W the negative Hessian of the log-likelihood (for one row sπ(1 − π), or s(diag π − ππᵀ) between classes), the evidence is
-about Ψ = log p(t | f) − ½ αᵀf − ½ log |I + KW|. With Dₐ = sπₐ (or sπ(1 − π) for two classes) and Eₐ = Dₐ^½(I + Dₐ^½KDₐ^½)⁻¹Dₐ^½,
-R = (W⁻¹ + K)⁻¹ has the blocks δₐᵦEₐ − Eₐ(ΣE)⁻¹Eᵦ (or is E), and I − RK is the inverse of I + WK, which is Newton's step as well.
-Slopes: dΨ = Σₐ ½ αₐᵀ dK αₐ − ½ tr RₐₐdK, and as the mode moves, + uᵀ dK α, u = (I − RK)v, where v = −½ ∂ log |I + KW| / ∂f takes the
-posterior covariances K − KRK between the classes at each row. Nothing is left out: `certificate` would refuse a fit otherwise.
+Two classes: one latent f ~ GP(0, k), P(second class) = 1/(1 + e⁻ᶠ). More: one for each class, independent, and the softmax of
+them [1]. With t the counts of the classes at a row, s their sum and π the probabilities, the log posterior is concave; its
+mode has f = Kα, α = t − sπ. With W the negative Hessian of the log-likelihood (for one row sπ(1 − π), or s(diag π − ππᵀ)
+between classes), the evidence is about Ψ = log p(t | f) − ½ αᵀf − ½ log |I + KW|. With Dₐ = sπₐ (or sπ(1 − π) for two
+classes) and Eₐ = Dₐ^½(I + Dₐ^½KDₐ^½)⁻¹Dₐ^½, R = (W⁻¹ + K)⁻¹ has the blocks δₐᵦEₐ − Eₐ(ΣE)⁻¹Eᵦ (or is E), and I − RK is the
+inverse of I + WK, which is Newton's step as well. Slopes: dΨ = Σₐ ½ αₐᵀ dK αₐ − ½ tr RₐₐdK, and as the mode moves, + uᵀ dK α,
+u = (I − RK)v, where v = −½ ∂ log |I + KW| / ∂f takes the posterior covariances K − KRK between the classes at each row.
+Nothing is left out: `certificate` would refuse a fit otherwise.
 
 [1] Williams & Barber, IEEE Trans. PAMI 20 (1998); Rasmussen & Williams (2006), algorithms 3.1, 3.3 and 5.1.
 """
@@ -21,7 +22,8 @@ from lemmata.gaussian_process.factor import back_solve, cholesky, half_solve, in
 from lemmata.kernels.rows import fill
 
 STEPS = 200  # of Newton's method: ten are usual
-PRECISE = 1e-13  # residual of the mode, in units of the largest count: a few roundings
+PRECISE = 1e-12  # residual of the mode, in units of the largest count: some roundings
+NEAR = 1e-7  # residual from which one more step of Newton's method, which squares it, leaves nothing but rounding
 HALVES = 30  # of a step; the first is nearly always right
 
 
@@ -44,7 +46,7 @@ def probabilities(latent):
 
 
 def log_likelihood(latent, counts):
-    """Return Σ t log π over rows and classes; counts are (a, n) for the latent functions, then all of a row in the last line."""
+    """Return Σ t log π over rows and classes; counts are (a + 1, n): of the latent functions, and in the last line of all."""
     own, total = counts[:-1], counts[-1]
     if len(latent) == 1:
         return float((own * latent).sum() - total @ np.logaddexp(0.0, latent[0]))
@@ -96,13 +98,13 @@ def hessian_times(pi, total, v):
     return total * (pi * v - pi * (pi * v).sum(axis=0))
 
 
-def find_mode(K, counts):
-    """Find the mode by Newton's method, from zero; steps are halved while the log posterior falls."""
+def find_mode(K, counts, near=None):
+    """Find the mode by Newton's method, from zero or from an α nearby; steps are halved while the log posterior falls."""
     own, total = counts[:-1], counts[-1]
-    alpha = np.zeros(own.shape)
-    latent = np.zeros(own.shape)
-    value = log_likelihood(latent, counts)
+    alpha = np.zeros(own.shape) if near is None else near
     with serial_blas():
+        latent = alpha @ K
+        value = log_likelihood(latent, counts) - (alpha * latent).sum() / 2
         for _ in range(STEPS):
             pi = probabilities(latent)
             curvature = Curvature(K, weights(pi, total))
@@ -120,7 +122,7 @@ def find_mode(K, counts):
             before = np.abs(alpha - residual).max()
             alpha, latent, value = alpha_to, latent_to, value_to
             after = np.abs(alpha - own + total * probabilities(latent)).max()
-            if after <= PRECISE * total.max() or (after >= before and np.abs(step).max() <= 1e-9 * total.max()):
+            if after <= PRECISE * total.max() or before <= NEAR * total.max():
                 break
         latent = alpha @ K
         curvature = Curvature(K, weights(probabilities(latent), total))
@@ -146,10 +148,10 @@ def solve(kernel, X, counts):
     return find_mode(matrix(kernel, X)[0], counts)
 
 
-def evidence_slopes(kernel, X, counts):
-    """Return the approximate log evidence and its slopes in the kernel's theta."""
+def evidence_slopes(kernel, X, counts, near=None):
+    """Return the approximate log evidence, its slopes in the kernel's theta, and α at the mode."""
     K, A = matrix(kernel, X)
-    mode, total = find_mode(K, counts), counts[-1]
+    mode, total = find_mode(K, counts, near), counts[-1]
     with serial_blas():
         pi = probabilities(mode.latent)
         curvature = Curvature(K, weights(pi, total), mode.roots, mode.coupling)
@@ -166,7 +168,7 @@ def evidence_slopes(kernel, X, counts):
     W /= 2
     size, free, inner = amplitude(kernel)
     slopes = np.concatenate([np.full(free, np.vdot(W, K)), size * inner.pull(W, A)])
-    return mode.evidence, slopes
+    return mode.evidence, slopes, mode.alpha
 
 
 def covariances(K, blocks, coupling):

@@ -53,12 +53,12 @@ def spread_of_columns(X, weight):
     return spread * largest
 
 
-def default_kernel(X, weight, variance):
+def default_kernel(X, weight, variance, amplitudes=AMPLITUDES):
     """Return a constant times an RBF of one length scale for each column, in the units of the data."""
     lengths = spread_of_columns(X, weight) * np.sqrt(X.shape[1])
     low, high = LENGTHS
     bounds = tuple((float(low * length), float(high * length)) for length in lengths)
-    size = Constant(float(variance), value_bounds=(AMPLITUDES[0] * variance, AMPLITUDES[1] * variance))
+    size = Constant(float(variance), value_bounds=(amplitudes[0] * variance, amplitudes[1] * variance))
     return size * RBF([float(length) for length in lengths], length_scale_bounds=bounds)
 
 

@@ -1,10 +1,10 @@
 """Gaussian process regression: a distribution over functions, conditioned on what was seen.
 
-y = f(x) + noise, f ~ GP(0, k), noise ~ N(0, σ²). Given rows, f is again a Gaussian process; see `exact` for its mean and variance, and
-`inducing` for more rows than a matrix of all of them has room for. Hyperparameters are those under which the targets are most
-probable (nearby: there may be several such places), found by BFGS in their logarithms, within bounds; see `box`. Equal rows are one
-row, and a weight is repetition; see `distinct`. The targets may be centered first; their mean is then taken for known.
-Certificate: see `certificate`.
+y = f(x) + noise, f ~ GP(0, k), noise ~ N(0, σ²). Given rows, f is again a Gaussian process; see `exact` for its mean and
+variance, and `inducing` for more rows than a matrix of all of them has room for. Hyperparameters are those under which the
+targets are most probable (nearby: there may be several such places), found by BFGS in their logarithms, within bounds; see
+`box`. Equal rows are one row, and a weight is repetition; see `distinct`. The targets may be centered first; their mean is
+then taken for known. Certificate: see `certificate`.
 
 Rasmussen & Williams, Gaussian Processes for Machine Learning (2006).
 """
@@ -20,14 +20,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Certificate
-from lemmata.core.estimator import Regressor, as_output
+from lemmata.core.estimator import Regressor
 from lemmata.core.random import generator, spawn
-from lemmata.core.threads import serial_blas
 from lemmata.gaussian_process import exact, inducing
 from lemmata.gaussian_process.certificate import checks_of
 from lemmata.gaussian_process.distinct import Distinct, merged, rows_block, tells_apart
+from lemmata.gaussian_process.predictions import NormalPredictions
 from lemmata.gaussian_process.prior import prior
-from lemmata.gaussian_process.search import EvidenceSearch, plain_block
+from lemmata.gaussian_process.search import EvidenceSearch
 from lemmata.kernels import Kernel
 
 
@@ -39,17 +39,17 @@ class LeaveOneOut(NamedTuple):
     log_density: np.ndarray
 
 
-class GaussianProcessRegressor(EvidenceSearch, Regressor):
+class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
     """Fit a function with a Gaussian process prior, and keep the whole posterior.
 
     Predictions are of y, noise included, unless they are asked for of the function f alone.
 
     Parameters
     ----------
-    kernel : A kernel of `lemmata.kernels`; its hyperparameters are where the search starts, and its bounds where it stays. Default:
-        a constant times an RBF with a length scale for each column, in the units of the data.
-    noise : Variance of the noise: a number, or one for each row, or "evidence" to search for it beside the hyperparameters. It is
-        searched for between 1e-8 and 10 times the variance of the targets, unless `noise_bounds` says otherwise.
+    kernel : A kernel of `lemmata.kernels`; its hyperparameters are where the search starts, and its bounds where it stays.
+        Default: a constant times an RBF with a length scale for each column, in the units of the data.
+    noise : Variance of the noise: a number, or one for each row, or "evidence" to search for it beside the hyperparameters.
+        It is searched for between 1e-8 and 10 times the variance of the targets, unless `noise_bounds` says otherwise.
     optimizer : "bfgs" to search for the hyperparameters under which the targets are most probable, None to leave them.
     n_restarts : Further starts of the search, each hyperparameter drawn within a factor of 100 of the first start and its
         bounds; the best end counts.
@@ -57,7 +57,7 @@ class GaussianProcessRegressor(EvidenceSearch, Regressor):
     inducing : Inducing points, for more than about 10,000 rows: their number, to be chosen among the rows, or the points
         themselves. The cost is then n·m², not n³, and what is maximized a lower bound of the evidence.
     noise_bounds : Least and largest variance of the noise, if it is searched for.
-    tol : Stop when no slope of the log evidence, in the logarithm of a hyperparameter, exceeds this (or rounding allows no more).
+    tol : Stop when no slope of the log evidence, in the logarithm of a hyperparameter, exceeds this (or rounding ends it).
     max_iter : Iterations of a search at most.
     random_state : Seed of restarts and of the choice of inducing points.
     verbose : 1 shows a progress bar.
@@ -155,7 +155,8 @@ class GaussianProcessRegressor(EvidenceSearch, Regressor):
         def fitted(variables):
             return self._attributes(*before.at(variables), data, y_mean, Z)
 
-        self._search(objective(before, data, target, Z), before, fitted, blocks, again, X=X, y=y)
+        rounding = 0.0 if Z is None else inducing.ROUNDING * data.count
+        self._search(objective(before, data, target, Z), before, fitted, blocks, again, rounding=rounding, X=X, y=y)
         self._rest, self._updated = data[3:], False
         return self
 
@@ -212,66 +213,7 @@ class GaussianProcessRegressor(EvidenceSearch, Regressor):
         if self.inducing is None:
             noise = self.noise_ / self.weight_ + self.jitter_
             return exact.Posterior(self.kernel_, self.X_train_, noise, self.alpha_, self.L_)
-        return inducing.Posterior(
-            self.kernel_, self.inducing_points_, self.jitter_, self.alpha_, self.L_, self.inner_root_
-        )
-
-    def _rows(self, X):
-        check_is_fitted(self)
-        blocks = self._blocks(X, reset=False)
-        return np.asarray(blocks.map(plain_block)), blocks.dtype
-
-    def _noise(self, of):
-        """Return what the noise adds to the variance of what is asked for."""
-        if of not in ("y", "f"):
-            raise ValueError(f"Predictions are of 'y' or of 'f', got {of!r}.")
-        if of == "f":
-            return 0.0
-        if np.ndim(self.noise):
-            raise ValueError("The noise was given row by row, so that of new rows is not known: ask for predictions of='f'.")
-        return self.noise_
-
-    def predict(self, X, return_std=False, return_cov=False, *, of="y"):
-        """Predict the mean for each row, and, if asked for, its standard deviation or the covariance of all rows.
-
-        Parameters
-        ----------
-        of : What the deviation and the covariance are of: "y", noise included, or the function "f". The mean is the same.
-        """
-        if return_std and return_cov:
-            raise ValueError("Ask for the standard deviation or for the covariance: its diagonal has the squares of the former.")
-        posterior, (rows, dtype) = self._posterior(), self._rows(X)
-        mean = as_output(self.y_mean_ + posterior.mean(rows), dtype)
-        if return_std:
-            return mean, as_output(np.sqrt(posterior.variance(rows) + self._noise(of)), dtype)
-        if return_cov:
-            covariance = posterior.covariance(rows)
-            covariance.flat[:: len(rows) + 1] += self._noise(of)
-            return mean, as_output(covariance, dtype)
-        return mean
-
-    def predict_dist(self, X, *, of="y"):
-        """Give the posterior predictive distribution of y (or of f) for each row, as a frozen `scipy.stats.norm`."""
-        mean, deviation = self.predict(X, return_std=True, of=of)
-        return norm(mean, deviation)
-
-    def predict_interval(self, X, level=0.9, *, of="y"):
-        """Give the central interval that holds y (or f) with this probability: (n_rows, 2)."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level!r}.")
-        mean, deviation = self.predict(X, return_std=True, of=of)
-        reach = deviation * mean.dtype.type(norm.ppf((1 + level) / 2))
-        return np.column_stack([mean - reach, mean + reach])
-
-    def sample(self, X, n=1, random_state=None, *, of="f"):
-        """Draw n functions from the posterior, at these rows: (n, n_rows); of="y" adds noise."""
-        posterior, (rows, _) = self._posterior(), self._rows(X)
-        rng, noise = generator(random_state), self._noise(of)
-        with serial_blas():
-            values, vectors = np.linalg.eigh(posterior.covariance(rows))
-            # The covariance may be singular; eigenvalues below zero are rounding.
-            draws = rng.standard_normal((n, len(rows))) * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-        return self.y_mean_ + posterior.mean(rows) + draws + np.sqrt(noise) * rng.standard_normal(draws.shape)
+        return inducing.Posterior(self.kernel_, self.inducing_points_, self.jitter_, self.alpha_, self.L_, self.inner_root_)
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False):
         """Give the log evidence of the training rows for other hyperparameters, and its gradient if asked for.
@@ -290,7 +232,7 @@ class GaussianProcessRegressor(EvidenceSearch, Regressor):
         here = before.variables(self.kernel_, self.noise_) if theta is None else np.asarray(theta, dtype=float)
         if here.shape != before.start.shape:
             raise ValueError(f"theta needs {len(before.start)} entries, got shape {here.shape}.")
-        value, slopes = objective(before, data, target, self._fixed_points())(here)
+        value, slopes, _ = objective(before, data, target, self._fixed_points())(here)
         return (-value, -slopes) if eval_gradient else -value
 
     def _fixed_points(self):
@@ -364,14 +306,14 @@ class GaussianProcessRegressor(EvidenceSearch, Regressor):
 
 
 def objective(before, data, target, Z):
-    """Return the function of the variables that is minimized: minus the log evidence (or its bound), and its slopes."""
+    """Return the function that is minimized: minus the log evidence (or its bound), its slopes, and no find."""
 
-    def fun(variables):
+    def fun(variables, near=None):
         kernel, noise = before.at(variables)
         if Z is None:
             value, slopes, own = exact.evidence_slopes(kernel, data, target, noise)
         else:
             value, slopes, own = inducing.evidence_slopes(kernel, data, target, Z, noise)
-        return -value, -np.append(slopes, own) if before.free_noise else -slopes
+        return -value, -np.append(slopes, own) if before.free_noise else -slopes, None
 
     return fun

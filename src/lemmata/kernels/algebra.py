@@ -10,7 +10,7 @@ from numbers import Real
 import numpy as np
 
 from lemmata.kernels.base import KernelFunction
-from lemmata.kernels.rows import Rows
+from lemmata.kernels.rows import Rows, fill
 
 
 class Kernel(KernelFunction):
@@ -271,5 +271,5 @@ class Product(_Pair):
         for one, other, i in ((self.left, self.right, 0), (self.right, self.left, 1)):
             if len(one.theta):
                 part = A.parts[1 - i]
-                found.append(one.pull(W * other.values(part, part), A.parts[i]))
+                found.append(one.pull(W * fill(other.values, part, part), A.parts[i]))
         return np.concatenate([np.zeros(0), *found])

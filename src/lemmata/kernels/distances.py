@@ -88,17 +88,17 @@ def squared_distances(A, B):
     array([[0., 2., 2.],
            [2., 0., 2.]])
     """
-    if not is_sparse(A.points) and A.points.shape[1] <= FEW:
-        S = np.empty((len(A), len(B)), A.points.dtype)
-        squares_of_differences(A.points, np.ascontiguousarray(B.points.T), S)
-        return S
-    with np.errstate(over="ignore", invalid="ignore"):  # lengths beyond the largest number are repaired
+    with np.errstate(over="ignore", invalid="ignore"):  # squares beyond the largest number are far, and are repaired if near
+        if not is_sparse(A.points) and A.points.shape[1] <= FEW:
+            S = np.empty((len(A), len(B)), A.points.dtype)
+            squares_of_differences(A.points, np.ascontiguousarray(B.points.T), S)
+            return S
         S = products(A.points, B.points)
-    if squares_of_products(S, A.squares, B.squares, S.dtype.type(NEAR[S.dtype.itemsize])):
-        if is_sparse(A.points):
-            d = A.points.shape[1]
-            parts = (part for X in (A.points, B.points) for part in (X.data, X.indices, X.indptr))
-            repair_sparse(S, *parts, np.zeros(d), np.full(d, -1))
-        else:
-            repair_dense(S, A.points, B.points)
+        if squares_of_products(S, A.squares, B.squares, S.dtype.type(NEAR[S.dtype.itemsize])):
+            if is_sparse(A.points):
+                d = A.points.shape[1]
+                parts = (part for X in (A.points, B.points) for part in (X.data, X.indices, X.indptr))
+                repair_sparse(S, *parts, np.zeros(d), np.full(d, -1))
+            else:
+                repair_dense(S, A.points, B.points)
     return S

@@ -20,7 +20,7 @@ from lemmata.core.threads import serial_blas
 from lemmata.kernels.algebra import Constant, Kernel, Product, Sum
 from lemmata.kernels.dot import Linear, Polynomial
 from lemmata.kernels.transforms import Mapped, Power, Weighted
-from lemmata.kernels.validity import is_positive_semidefinite
+from lemmata.kernels.validity import is_positive_semidefinite, matrix_of, rounding_of
 
 MOST = 10_000_000  # numbers in a table of features; beyond, the kernel itself is the shorter way
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -199,15 +199,11 @@ def finite_features(kernel, X=None):
     >>> bool(np.allclose(features @ features.T, RBF()(X)))
     True
     """
-    K = (
-        kernel(X)
-        if isinstance(kernel, Kernel)
-        else np.asarray(kernel(np.asarray(X), np.asarray(X)) if callable(kernel) else kernel)
-    )
-    found = is_positive_semidefinite(K)
-    if not found:
-        raise ValueError(f"Only a positive semidefinite matrix has features, and this one is {found!r}.")
+    K = matrix_of(kernel, X)
     with serial_blas():
         values, vectors = eigh((K + K.T) / 2)
-    kept = values > found.tolerance
+    tolerance = rounding_of(values)
+    if values[0] < -tolerance or np.abs(K - K.T).max(initial=0.0) > tolerance:
+        raise ValueError(f"Only a positive semidefinite matrix has features, and this one is {is_positive_semidefinite(K)!r}.")
+    kept = values > tolerance
     return (vectors[:, kept] * np.sqrt(values[kept]))[:, ::-1]

@@ -58,17 +58,33 @@ def products(A, B):
 
 def fill(values, A, B):
     """Return the matrix of a function of rows, block by block on all threads; the lower half alone where A is B."""
-    matrix = np.empty((len(A), len(B)))
+    matrix = np.empty((len(A), len(B)), getattr(A.points, "dtype", np.float64))
     same = A is B
 
     def work(start):
         rows, columns = slice(start, start + BLOCK), slice(0, min(start + BLOCK, len(B)) if same else len(B))
         matrix[rows, columns] = values(A[rows], B[columns] if same else B)
 
-    threads.run(work, range(0, len(A), BLOCK), n_threads())
+    threads.run(work, range(0, len(A), BLOCK), workers(len(A)))
     if same:
         reflect(matrix)
     return matrix
+
+
+def workers(n):
+    """Return how many threads have a block of n rows to work on: to start one costs as much as a small matrix."""
+    return min(n_threads(), max(-(-n // BLOCK), 1))
+
+
+def add_up(part, n):
+    """Sum part(rows) over blocks of n rows on all threads, in the order of the blocks."""
+    found = {}
+
+    def work(start):
+        found[start] = part(slice(start, start + BLOCK))
+
+    threads.run(work, range(0, n, BLOCK), workers(n))
+    return sum(found[start] for start in sorted(found))
 
 
 @kernel

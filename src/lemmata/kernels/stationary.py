@@ -17,47 +17,14 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln, kve
 
 from lemmata.core.data import is_sparse
-from lemmata.core.kernel import kernel
-from lemmata.core.numeric import exponentials, exponentials32
 from lemmata.kernels.algebra import Kernel
+from lemmata.kernels.decays import FAR, bent_decay, decay
 from lemmata.kernels.distances import squared_distances
-from lemmata.kernels.rows import Rows
+from lemmata.kernels.rows import Rows, add_up
 
 SAMPLE = 100  # rows that the origin is found from: its only use is to be near the rows
 NU = 100  # orders of the Matérn kernel up to which its Bessel functions are numbers; beyond, it is an RBF to two digits
-FAR = 1e4  # exponents beyond which an exponential is 0, whatever power multiplies it
 HUGE = 1e300  # squares of distances up to which 0 times them is 0
-
-
-@kernel
-def decay(S, bits, powers):
-    """Replace squares s by exp(−s/2)."""
-    m = S.shape[1]
-    for i in range(S.shape[0]):
-        for j in range(m):
-            S[i, j] *= -0.5
-        exponentials(S[i], m, bits, powers)
-
-
-@kernel
-def decay32(S, bits, powers):
-    """Replace squares s by exp(−s/2) in float32."""
-    m = S.shape[1]
-    for i in range(S.shape[0]):
-        for j in range(m):
-            S[i, j] *= np.float32(-0.5)
-        exponentials32(S[i], m, bits, powers)
-
-
-def _decay(S):
-    """Replace squares s by exp(−s/2) in place."""
-    if S.dtype == np.float32:
-        bits = np.empty(S.shape[1], np.int32)
-        decay32(S, bits, bits.view(np.float32))
-    else:
-        bits = np.empty(S.shape[1], np.int64)
-        decay(S, bits, bits.view(np.float64))
-    return S
 
 
 class _Stationary(Kernel):
@@ -111,13 +78,18 @@ class _Stationary(Kernel):
         """Return Σ V‖a − b‖², or for each column 2 Σᵢ rᵢ aᵢ² − 2 aᵀVa, with V the slope times W and r the sums of its rows."""
         if not self._free():
             return np.zeros(0)
-        S, single = np.minimum(squared_distances(A, A), HUGE), self._value("length_scale").ndim == 0
-        V = self._slope(S.copy() if single else S)
-        V *= W
-        if single:
-            return np.array([np.vdot(V, S)])
-        Z = A.points.toarray() if is_sparse(A.points) else A.points
-        return 2 * (V.sum(axis=1) @ Z**2) - 2 * np.einsum("if,if->f", Z, V @ Z)
+        single = self._value("length_scale").ndim == 0
+        Z = None if single else A.points.toarray() if is_sparse(A.points) else A.points
+
+        def part(rows):
+            S = np.minimum(squared_distances(A[rows], A), HUGE)
+            V = self._slope(S.copy() if single else S)
+            V *= W[rows]
+            if single:
+                return np.array([np.vdot(V, S)])
+            return 2 * (V.sum(axis=1) @ Z[rows] ** 2) - 2 * np.einsum("if,if->f", Z[rows], V @ Z)
+
+        return add_up(part, len(A))
 
 
 def _moved(X, beside):
@@ -173,14 +145,14 @@ class RBF(_Stationary):
         return {"length_scale": value, "gamma": None}
 
     def _of(self, S):
-        return _decay(S)
+        return decay(S)
 
     def _log(self, S):
         S *= -0.5
         return S
 
     def _slope(self, S):
-        return _decay(S)
+        return decay(S)
 
 
 class Matern(_Stationary):
@@ -211,15 +183,14 @@ class Matern(_Stationary):
     def _of(self, S):
         nu = self._order()
         if nu == math.inf:
-            return _decay(S)
-        u = np.minimum(np.sqrt(2 * nu * S), FAR)
+            return decay(S)
         if nu == 0.5:
-            return np.exp(-u)
+            return bent_decay(S, 1.0)
         if nu == 1.5:
-            return (1 + u) * np.exp(-u)
+            return bent_decay(S, 3.0, b=1.0)
         if nu == 2.5:
-            return (1 + u + u * u / 3) * np.exp(-u)
-        return np.exp(_log_bessel(u, nu, nu))
+            return bent_decay(S, 5.0, b=1.0, c=1 / 3)
+        return np.exp(_log_bessel(np.minimum(np.sqrt(2 * nu * S), FAR), nu, nu))
 
     def _log(self, S):
         nu = self._order()
@@ -238,14 +209,14 @@ class Matern(_Stationary):
         # From d(uᵛK_ν)/du = −uᵛK_{ν−1} and u² = 2νs, −2g′(s) = 2ν · 2^{1−ν}/Γ(ν) · u^{ν−1}K_{ν−1}(u).
         nu = self._order()
         if nu == math.inf:
-            return _decay(S)
+            return decay(S)
+        if nu == 1.5:
+            return bent_decay(S, 3.0, a=3.0)
+        if nu == 2.5:
+            return bent_decay(S, 5.0, a=5 / 3, b=5 / 3)
         u = np.minimum(np.sqrt(2 * nu * S), FAR)
         if nu == 0.5:
-            return np.divide(np.exp(-u), u, out=np.zeros_like(u), where=u > 0)  # infinite at s = 0, where s·h is 0
-        if nu == 1.5:
-            return 3 * np.exp(-u)
-        if nu == 2.5:
-            return 5 / 3 * (1 + u) * np.exp(-u)
+            return np.divide(bent_decay(S, 1.0), u, out=np.zeros_like(u), where=u > 0)  # infinite at s = 0, where s·h is 0
         return 2 * nu * np.exp(_log_bessel(u, nu, nu - 1))
 
 
@@ -320,14 +291,14 @@ class Periodic(_Stationary):
         return Kernel.pull(self, W, A)
 
     def _of(self, S):
-        return _decay(S)
+        return decay(S)
 
     def _log(self, S):
         S *= -0.5
         return S
 
     def _slope(self, S):
-        return _decay(S)
+        return decay(S)
 
 
 class _Angles:

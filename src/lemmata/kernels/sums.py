@@ -128,18 +128,27 @@ def distinct(X):
     (array([0, 1]), array([0, 1, 0]))
     """
     if is_sparse(X):
-        X = X.copy()
-        X.sum_duplicates()
-        X.eliminate_zeros()
-        ends = X.indptr
-        texts = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in pairwise(ends))
         seen: dict[bytes, int] = {}
-        group = np.array([seen.setdefault(text, len(seen)) for text in texts])
+        group = np.array([seen.setdefault(text, len(seen)) for text in texts_of(X)])
         return np.unique(group, return_index=True)[1], group
     rows = np.ascontiguousarray(X + 0.0)  # −0 becomes 0
-    texts = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, first, group = np.unique(texts, return_index=True, return_inverse=True)
+    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, first, group = np.unique(whole, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=int)
     rank[order] = np.arange(len(order))
     return first[order], rank[group]
+
+
+def texts_of(X):
+    """Return the bytes of each row, which are the same for equal rows.
+
+    >>> len(set(texts_of(np.array([[0.0], [-0.0], [1.0]]))))
+    2
+    """
+    if not is_sparse(X):
+        return [row.tobytes() for row in np.ascontiguousarray(X + 0.0)]
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in pairwise(X.indptr)]

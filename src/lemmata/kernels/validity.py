@@ -77,19 +77,25 @@ def is_positive_semidefinite(k, X=None, *, tol=None):
     >>> round(float(found.vector @ Sigmoid(coef0=-1.0)(points) @ found.vector), 6)
     -1.269772
     """
-    K = _matrix(k, X)
+    K = matrix_of(k, X)
     n = len(K)
     asymmetry = float(np.abs(K - K.T).max(initial=0.0))
     with serial_blas():  # the same bits for any number of threads
         least, vector = eigh((K + K.T) / 2, subset_by_index=[0, 0])
         largest = float(eigh((K + K.T) / 2, eigvals_only=True, subset_by_index=[n - 1, n - 1])[0])
-    tolerance = ROUNDING * n * EPS * max(largest, -float(least[0]), TINY) if tol is None else float(tol)
+    tolerance = rounding_of([least[0], largest], n) if tol is None else float(tol)
     refuted = float(least[0]) < -tolerance
     return Validity(float(least[0]), largest, tolerance, asymmetry, vector[:, 0] if refuted else None)
 
 
-def _matrix(k, X):
-    """Return the matrix that is to be tested."""
+def rounding_of(eigenvalues, n=None):
+    """Return how far below 0 rounding may push an eigenvalue of a matrix of n rows, given at least the extreme ones."""
+    n = len(eigenvalues) if n is None else n
+    return ROUNDING * n * EPS * max(float(eigenvalues[-1]), -float(eigenvalues[0]), TINY)
+
+
+def matrix_of(k, X):
+    """Return the matrix of a kernel or a function on points, or a matrix as it is."""
     if isinstance(k, Function):
         k = k.function  # as it is: a kernel is made symmetric when its matrix is filled
     if isinstance(k, Kernel):

@@ -12,12 +12,16 @@ from lemmata.plot.cost_curve import CostCurveDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
 from lemmata.plot.elbo import ElboDisplay
 from lemmata.plot.elbow import ElbowDisplay
+from lemmata.plot.evidence import EvidenceDisplay
 from lemmata.plot.growth import GrowthDisplay
 from lemmata.plot.guarantee import GuaranteeDisplay
 from lemmata.plot.junction_tree import JunctionTreeDisplay
+from lemmata.plot.kernel_matrix import KernelMatrixDisplay
+from lemmata.plot.margin import MarginDisplay
 from lemmata.plot.marginals import MarginalsDisplay
 from lemmata.plot.missing import MissingPatternDisplay
 from lemmata.plot.mixture import MixtureDisplay
+from lemmata.plot.neighbor_graph import NeighborGraphDisplay
 from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
@@ -27,6 +31,7 @@ from lemmata.plot.silhouette import SilhouetteDisplay
 from lemmata.plot.state_space import StateSpaceDisplay
 from lemmata.plot.states import StatesDisplay
 from lemmata.plot.trace import TraceDisplay
+from lemmata.plot.tube import TubeDisplay
 
 __all__ = [
     "AutocorrelationDisplay",
@@ -41,12 +46,16 @@ __all__ = [
     "DecisionRegionDisplay",
     "ElboDisplay",
     "ElbowDisplay",
+    "EvidenceDisplay",
     "GrowthDisplay",
     "GuaranteeDisplay",
     "JunctionTreeDisplay",
+    "KernelMatrixDisplay",
+    "MarginDisplay",
     "MarginalsDisplay",
     "MissingPatternDisplay",
     "MixtureDisplay",
+    "NeighborGraphDisplay",
     "NetworkDisplay",
     "PosteriorDisplay",
     "PredictiveBandDisplay",
@@ -58,5 +67,6 @@ __all__ = [
     "StatesDisplay",
     "TraceDisplay",
     "TransitionGraphDisplay",
+    "TubeDisplay",
     "display_for",
 ]

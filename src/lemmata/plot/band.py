@@ -4,16 +4,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from lemmata.plot.column import Column
 from lemmata.plot.drawing import MAX_ROWS, NEUTRAL, answers, axes, quiet, some_rows
 
 LEVELS = (0.5, 0.9)
-RESOLUTION = 200  # points of the curve
-ROOM = 0.15  # share of the extent of the column by which the curve goes on: doubt grows where no row is
 LINE, SHADE = "#2a9d6f", 0.22  # opacity of each band; one inside another is darker
+SAMPLES = 5  # functions that can be followed with the eye
 
 
 class PredictiveBandDisplay:
-    """Mean and predictive bands of a regression over one column, and the rows.
+    """Mean and predictive bands of a regression over one column, and the rows; of a Gaussian process, also some functions.
 
     Parameters
     ----------
@@ -22,6 +22,8 @@ class PredictiveBandDisplay:
     bands : Mapping from the probability of a band to its ends, of shape (points, 2).
     points : The column and the target of each row, of shape (rows, 2); None without a target.
     shares : Mapping from the probability of a band to the share of rows that their own bands hold; None without a target.
+    samples : Functions from the posterior at the values of the column, of shape (functions, points); None if there are none.
+    of : What the bands are of: "y", or the function "f".
     labels : What to call the column and the target.
     name : What to write above the plot.
 
@@ -47,6 +49,8 @@ class PredictiveBandDisplay:
         bands: dict[float, np.ndarray],
         points: np.ndarray | None = None,
         shares: dict[float, float] | None = None,
+        samples: np.ndarray | None = None,
+        of: str = "y",
         labels: tuple[str, str] = ("x", "y"),
         name: str | None = None,
     ) -> None:
@@ -55,6 +59,8 @@ class PredictiveBandDisplay:
         self.bands = bands
         self.points = points
         self.shares = shares
+        self.samples = samples
+        self.of = of
         self.labels = labels
         self.name = name
 
@@ -68,6 +74,7 @@ class PredictiveBandDisplay:
         feature: int | str = 0,
         levels: tuple[float, ...] = LEVELS,
         feature_names: Any = None,
+        n_samples: int = SAMPLES,
         ax: Any = None,
         name: str | None = None,
         max_rows: int = MAX_ROWS,
@@ -82,38 +89,17 @@ class PredictiveBandDisplay:
         feature : The column, by number or name.
         levels : Probabilities of the bands.
         feature_names : What to call the columns, in their order.
+        n_samples : How many functions to draw from the posterior of a Gaussian process, the same ones every time.
         """
         X, y, names = some_rows(estimator, X, y, max_rows)
-        names = names if feature_names is None else [str(n) for n in feature_names]
-        j = names.index(feature) if isinstance(feature, str) else int(feature)
-        low, high = float(X[:, j].min()), float(X[:, j].max())
-        room = ROOM * (high - low) if high > low else 1.0
-        grid = np.linspace(low - room, high + room, RESOLUTION)
-
-        def middle(column: np.ndarray) -> np.ndarray:
-            rows = np.tile(X.mean(axis=0), (len(column), 1))
-            rows[:, j] = column
-            return rows
-
-        points, shares = None, None
-        if y is not None:
-            y = np.asarray(y, dtype=float)
-            points = np.column_stack(
-                [X[:, j], y - answers(estimator, "predict", X) + answers(estimator, "predict", middle(X[:, j]))]
-            )
-            own = {level: answers(estimator, "predict_interval", X, level=level) for level in levels}
-            shares = {level: float(np.mean((ends[:, 0] <= y) & (y <= ends[:, 1]))) for level, ends in own.items()}
-        others = " (other columns at their means)" if X.shape[1] > 1 else ""
-        display = cls(
-            grid=grid,
-            mean=answers(estimator, "predict", middle(grid)),
-            bands={level: answers(estimator, "predict_interval", middle(grid), level=level) for level in levels},
-            points=points,
-            shares=shares,
-            labels=(names[j] + others, "target" if X.shape[1] == 1 else "target, adjusted"),
-            name=type(estimator).__name__ if name is None else name,
-        )
-        return display.plot(ax)
+        column = Column(X, names if feature_names is None else [str(n) for n in feature_names], feature)
+        name = type(estimator).__name__ if name is None else name
+        samples, options = None, {}
+        if hasattr(estimator, "log_marginal_likelihood"):
+            # Noise that is known row by row is not known between the rows; the function is.
+            options = {"of": "f" if np.ndim(getattr(estimator, "noise", 0.0)) else "y"}
+            samples = answers(estimator, "sample", column.rows(column.grid), n=n_samples, random_state=0) if n_samples else None
+        return cls(**bands_over(estimator, column, X, y, levels, **options), **options, samples=samples, name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the bands, the widest first, the mean, and the rows."""
@@ -121,9 +107,14 @@ class PredictiveBandDisplay:
 
         ax = axes(ax, (5.6, 4.6))
         handles = ax.plot(self.grid, self.mean, color=LINE, lw=2, label="mean")
+        if self.samples is not None:
+            drawn = ax.plot(self.grid, self.samples.T, color=LINE, lw=0.8, alpha=0.8, label="functions from the posterior")
+            handles.append(drawn[0])
         for depth, level in enumerate(sorted(self.bands, reverse=True), start=1):
             ax.fill_between(self.grid, *self.bands[level].T, color=LINE, alpha=SHADE, lw=0)
-            label = f"{level:.0%} band" + (f", holds {self.shares[level]:.0%} of the rows" if self.shares else "")
+            label = f"{level:.0%} band" + (" of f" if self.of == "f" else "")
+            if self.shares and self.of == "y":  # a band of f need not hold rows with noise
+                label += f", holds {self.shares[level]:.0%} of the rows"
             handles.append(Patch(color=LINE, alpha=1 - (1 - SHADE) ** depth, lw=0, label=label))
         if self.points is not None:
             ax.scatter(*self.points.T, s=14, alpha=0.8, linewidths=0, color=NEUTRAL, zorder=2.5)  # between bands and legend
@@ -132,3 +123,24 @@ class PredictiveBandDisplay:
         quiet(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def bands_over(
+    estimator: Any, column: Column, X: np.ndarray, y: Any, levels: tuple[float, ...], **options: Any
+) -> dict[str, Any]:
+    """Return what a band display is made of; `options` are those of `predict_interval`."""
+    points, shares = None, None
+    if y is not None:
+        y = np.asarray(y, dtype=float)
+        points = column.points(estimator, X, y)
+        own = {level: answers(estimator, "predict_interval", X, level=level, **options) for level in levels}
+        shares = {level: float(np.mean((ends[:, 0] <= y) & (y <= ends[:, 1]))) for level, ends in own.items()}
+    rows = column.rows(column.grid)
+    return {
+        "grid": column.grid,
+        "mean": answers(estimator, "predict", rows),
+        "bands": {level: answers(estimator, "predict_interval", rows, level=level, **options) for level in levels},
+        "points": points,
+        "shares": shares,
+        "labels": (column.label, "target" if X.shape[1] == 1 else "target, adjusted"),
+    }

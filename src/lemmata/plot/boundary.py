@@ -12,6 +12,7 @@ RESOLUTION = 200  # points of the grid in each direction: lines are smooth at th
 AT_ONCE = 1 << 20  # numbers that are asked for at once, so that a wide table fits the memory
 IMPOSSIBLE = -1e6  # logarithm of a probability of zero, so that differences are numbers
 ROOM = 0.07  # share of the extent of the rows that is left free around them
+MARGIN_DASHES = (0, (4, 3))
 SHADES = (0.10, 0.10, 0.12)  # opacities that add up with confidence: text and rows stay readable on the darkest
 
 
@@ -34,7 +35,7 @@ class BoundaryDisplay:
     predicted : Number of the class that the model gives to each row.
     classes : What the classes are called.
     plane : `Plane` of the picture.
-    margin : Whether scores of ±1 are worth a line.
+    margin : Whether scores of ±1 are worth a line; for two classes.
     name : What to write above the plot.
 
     Attributes
@@ -120,7 +121,7 @@ class BoundaryDisplay:
             predicted=class_numbers(classes, answers(estimator, "predict", X)),
             classes=[str(c) for c in (classes if class_names is None else class_names)],
             plane=plane,
-            margin=response == "score" and hasattr(estimator, "coef_"),
+            margin=response == "score" and hasattr(estimator, "coef_") and len(classes) == 2,
             name=type(estimator).__name__ if name is None else name,
         )
         return display.plot(ax)
@@ -136,8 +137,8 @@ class BoundaryDisplay:
             lines(ax, self.grid, ahead[k], [0.0], colors=ink(), linewidths=1.6)
         if self.response == "probability":
             self._confidence(ax, colors)
-        elif self.margin and len(colors) == 2:
-            lines(ax, self.grid, self.values[..., 1], [-1.0, 1.0], colors=ink(), linewidths=0.9, linestyles=[(0, (4, 3))])
+        elif self.margin:
+            self._margins(ax, colors)
         self._rows(ax, colors)
         first, second = self.grid
         ax.set(xlim=(first[0], first[-1]), ylim=(second[0], second[-1]), title=self.name or "")
@@ -171,6 +172,10 @@ class BoundaryDisplay:
                 for text in ax.clabel(drawn, fmt=texts, fontsize="small", zorder=4):  # above the rows
                     outlined(text, ax)
 
+    def _margins(self, ax: Any, colors: list[Any]) -> None:
+        """Draw lines at the scores ±1 of the second class of two."""
+        lines(ax, self.grid, self.values[..., 1], [-1.0, 1.0], colors=ink(), linewidths=0.9, linestyles=[MARGIN_DASHES])
+
     def _rows(self, ax: Any, colors: list[Any]) -> None:
         if self.labels is None:
             ax.scatter(*self.points.T, s=14, alpha=0.7, linewidths=0, color=NEUTRAL)
@@ -181,8 +186,11 @@ class BoundaryDisplay:
             ax.scatter(*self.points[rows].T, s=18, alpha=0.85, linewidths=0, color=color, marker=mark, label=label)
         wrong = self.predicted != self.labels
         if wrong.any():
-            label = f"mistakes: {wrong.sum():,} of {len(wrong):,}"
-            ax.scatter(*self.points[wrong].T, s=58, facecolors="none", edgecolors=ink(), linewidths=0.9, label=label)
+            self._mistakes(ax, wrong, f"mistakes: {wrong.sum():,} of {len(wrong):,}")
+
+    def _mistakes(self, ax: Any, wrong: np.ndarray, label: str) -> None:
+        """Mark rows that are given to another class than theirs."""
+        ax.scatter(*self.points[wrong].T, s=58, facecolors="none", edgecolors=ink(), linewidths=0.9, label=label)
 
     def _legend(self, ax: Any) -> None:
         from matplotlib.lines import Line2D
@@ -200,8 +208,8 @@ class BoundaryDisplay:
             handles.append(Line2D([], [], color=NEUTRAL, lw=0.9, ls="--", label=of))
         else:
             handles.append(Line2D([], [], color=ink(), lw=1.6, label="boundary"))
-        if self.margin and two:
-            handles.append(Line2D([], [], color=ink(), lw=0.9, ls=(0, (4, 3)), label="score ±1"))
+        if self.margin:
+            handles.append(Line2D([], [], color=ink(), lw=0.9, ls=MARGIN_DASHES, label="score ±1"))
         ax.legend(handles=handles, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), markerscale=1.2)
 
 

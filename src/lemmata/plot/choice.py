@@ -9,20 +9,25 @@ from lemmata.plot.band import PredictiveBandDisplay
 from lemmata.plot.boundary import BoundaryDisplay, takes_actions
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
+from lemmata.plot.kernel_matrix import KernelMatrixDisplay
+from lemmata.plot.margin import MarginDisplay
 from lemmata.plot.mixture import MixtureDisplay, gaussians
+from lemmata.plot.neighbor_graph import NeighborGraphDisplay
 from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.states import StatesDisplay
 from lemmata.plot.trace import TraceDisplay
+from lemmata.plot.tube import TubeDisplay
 
 
 def display_for(estimator: Any, rows: bool = True) -> Any:
     """Choose the display of a fitted estimator by what it is and what it can do.
 
-    A classifier has its boundary, or the regions of its actions if it decides by costs; a clusterer has its clusters, a mixture
-    of Gaussians its components, and a hidden Markov model its states. A regressor of one column with `predict_interval` has its
-    band, any other one observed against predicted values. A Bayes net has its graph, with rows or without. Without rows, others
-    have the trace of a fit that iterated.
+    A classifier has its boundary, with the margins if it has support vectors, or the regions of its actions if it decides by
+    costs; a clusterer has its clusters, a mixture of Gaussians its components, and a hidden Markov model its states. Of one
+    column, a regressor with `predict_interval` has its band, and one with support vectors its tube; any other regressor has
+    observed against predicted values. A classifier whose rows are a kernel matrix has that, a search for neighbors has lines to
+    them, and a Bayes net has its graph, with rows or without. Without rows, others have the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -49,10 +54,19 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         return StatesDisplay
     if is_clusterer(estimator) or get_tags(estimator).estimator_type == "density_estimator":
         return ClusterDisplay if gaussians(estimator) is None else MixtureDisplay
+    vectors = hasattr(estimator, "support_vectors_")
     if is_classifier(estimator):
-        return DecisionRegionDisplay if takes_actions(estimator) else BoundaryDisplay
+        machine = vectors and hasattr(estimator, "decision_function_shape")  # of the machines with margins only
+        if machine and get_tags(estimator).input_tags.pairwise:
+            return KernelMatrixDisplay
+        boundary = MarginDisplay if machine else BoundaryDisplay
+        return DecisionRegionDisplay if takes_actions(estimator) else boundary
     if is_regressor(estimator):
         one = getattr(estimator, "n_features_in_", 0) == 1
-        return PredictiveBandDisplay if one and hasattr(estimator, "predict_interval") else RegressionDisplay
+        if one and hasattr(estimator, "predict_interval"):
+            return PredictiveBandDisplay
+        return TubeDisplay if one and vectors and hasattr(estimator, "epsilon") else RegressionDisplay
+    if hasattr(estimator, "kneighbors"):
+        return NeighborGraphDisplay
     kinds = "classifier, regressor or clusterer"
     raise NotImplementedError(f"There is no display for {type(estimator).__name__}, which is no {kinds}.")

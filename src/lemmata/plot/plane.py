@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lemmata.core.data import is_sparse
 from lemmata.plot.cluster import principal_directions
 
 ZERO = 1e-9  # share of all coefficients below which a direction of theirs is rounding
@@ -79,10 +80,13 @@ def score_directions(estimator: Any, n_columns: int) -> np.ndarray:
     array([[-0.6],
            [ 0.8]])
     """
-    coef = np.atleast_2d(np.asarray(getattr(estimator, "coef_", np.zeros((1, n_columns))), dtype=float))
+    coef = getattr(estimator, "coef_", np.zeros((1, n_columns)))
+    coef = np.atleast_2d(np.asarray(coef.toarray() if is_sparse(coef) else coef, dtype=float))
     if coef.shape[1] != n_columns:  # coefficients of features that the model makes itself
         return np.zeros((n_columns, 0))
-    differences = coef if len(coef) == 1 else coef - coef.mean(axis=0)
+    # Machines that compare two classes each have scores that are differences already.
+    pairwise = hasattr(estimator, "decision_function_shape")
+    differences = coef if len(coef) == 1 or pairwise else coef - coef.mean(axis=0)
     _, lengths, right = np.linalg.svd(differences, full_matrices=False)
     rank = int((lengths > ZERO * np.linalg.norm(coef)).sum())
     if rank > 2:

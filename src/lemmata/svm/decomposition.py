@@ -5,7 +5,7 @@ pairs while the others rest, and adds what changed to the scores Fᵢ = Σ sₜa
 from a cache in float32. Rows whose variables have been at a bound for some rounds, and could not be moved from there, are left
 out until the rest is solved [2]. Before it says that the problem is solved, it computes all scores anew in float64 and goes on
 if there is still a violation; as the later changes are small, so is what single precision does to them: the solution is that of
-the exact kernel. A problem no larger than a working set is solved in float64 at once.
+the exact kernel. A small problem is solved at once, in float64 unless the tolerance is rough.
 
 [1] Zanni, Serafini & Zanghirati, JMLR 7 (2006). [2] Joachims, in Advances in Kernel Methods (1999).
 """
@@ -19,13 +19,16 @@ from lemmata.core.config import n_threads
 from lemmata.core.iterate import iterate
 from lemmata.kernels.rows import fill
 from lemmata.svm.cache import KernelCache
+from lemmata.svm.interior import interior_point
 from lemmata.svm.pairs import add_rows, extremes, optimize_pairs, optimize_whole
 from lemmata.svm.polish import polish
 
+EPS = float(np.finfo(float).eps)
 SET = 1024  # variables of a working set: 512 take more rounds, 2,048 longer ones
 WHOLE = 2048  # variables of a problem that is solved at once
 SHARE = 0.1  # of the violation that a round leaves: to solve a working set better does not pay
 STEPS = 100_000  # of one round at most, so that it can be interrupted
+FIRST = 30_000  # of the first round of a problem that is solved at once; most take a few thousand
 FINE = 1e-5  # tolerances from which on the last digits are wanted too
 PATIENCE = 5  # rounds in which a row could not be moved before it is left out
 WORTH = 0.8  # share of the rows that may stay when rows are left out: to leave out fewer is not worth the copying
@@ -101,14 +104,15 @@ def solve(dual, kernel, X, *, tol, start=None, max_iter, cache_size=200.0, verbo
     >>> solution.a, solution.bias
     (array([0.  , 0.25, 0.25, 0.  ]), 0.0)
     """
-    exact = kernel.prepare(X.astype(np.float64, copy=False))
     if len(dual.row) <= WHOLE:
-        K = fill(kernel.values, exact, exact)
+        rows = kernel.prepare(X.astype(precision(tol), copy=False))
+        K = fill(kernel.values, rows, rows)
         own = Dual(np.arange(len(dual.row)), *dual[1:])
         if len(K) < len(dual.row):
             K = K[np.ix_(dual.row, dual.row)]
         solution = solve_whole(own, K, tol=tol, start=start, max_iter=max_iter, name=name)
         return solution._replace(scores=solution.scores[: X.shape[0]])
+    exact = kernel.prepare(X.astype(np.float64, copy=False))
     solver = _Decomposition(dual, kernel, X, exact, tol, cache_size)
     a = np.zeros(len(dual.row)) if start is None else start
     n = X.shape[0]
@@ -127,21 +131,39 @@ def solve(dual, kernel, X, *, tol, start=None, max_iter, cache_size=200.0, verbo
     return _solution(dual, a, scores, run)
 
 
+def rounding(lengths, a):
+    """Return what a violation can be by rounding alone, for rows of these lengths in the features of the kernel."""
+    return 4 * EPS * float(lengths.max() * (lengths @ a))
+
+
+def precision(tol):
+    """Return the precision of kernel matrices for a tolerance: a rough one is reached in float32."""
+    return np.float64 if tol <= FINE else np.float32
+
+
 def solve_whole(dual, K, *, tol, start=None, max_iter, name="SVC"):
     """Solve a dual problem whose kernel matrix of variables is given; rows are variables."""
+    lengths = np.sqrt(np.abs(K.diagonal()).astype(float))
     a = np.zeros(len(K)) if start is None else start.copy()
 
-    def round_of(state):
-        a = state[0].copy()
-        scores, violation = optimize_whole(K, a, dual.sign, dual.linear, dual.cap, tol, STEPS)
-        return (a, scores), _objective(dual, a, scores), violation
-
-    run = iterate(round_of, (a, None), max_iter=max_iter, tol=tol, name=name)
-    a, scores = run.state
-    if tol <= FINE:
+    def polished(a, scores):
         a, change = polish(dual, lambda one, other: K[np.ix_(one, other)], a, scores)
-        if change.any():
-            scores = scores + K @ change
+        return a, scores + K @ change if change.any() else scores
+
+    def round_of(state):
+        a, scores, number = state
+        if number == 1:  # pairs did not get there: leave the valley by another way
+            a = interior_point(K.astype(float, copy=False), dual.sign, dual.linear, dual.cap)
+            a, _ = polished(a, K @ (dual.sign * a))
+        a = a.copy()
+        sense = max(tol, rounding(lengths, a))
+        scores, violation = optimize_whole(K, a, dual.sign, dual.linear, dual.cap, sense, STEPS if number else FIRST)
+        return (a, scores, number + 1), _objective(dual, a, scores), violation - max(rounding(lengths, a) - tol, 0.0)
+
+    run = iterate(round_of, (a, None, 0), max_iter=max_iter, tol=tol, name=name)
+    a, scores, _ = run.state
+    if tol <= FINE:
+        a, scores = polished(a, scores)
     return _solution(dual, a, scores, run)
 
 
@@ -172,6 +194,7 @@ class _Decomposition:
         self.dual, self.kernel, self.exact, self.tol = dual, kernel, exact, tol
         self.cache = KernelCache(kernel, kernel.prepare(X.astype(np.float32)), int(cache_size * 2**20))
         self.size = min(SET, self.cache.capacity)
+        self.lengths = np.sqrt(np.abs(kernel.diagonal(exact)))[dual.row]
 
     def round(self, state):
         """Optimize one working set, or confirm that nothing is left to do."""
@@ -179,19 +202,22 @@ class _Decomposition:
         part = Dual(*(field[active] for field in dual))
         a, v = state.a[active], dual.values(state.scores)[active]
         high, low = part.extremes(a, v)
-        violation = high.max() - low.min()
-        if violation <= self.tol:
+        violation, sense = high.max() - low.min(), max(self.tol, rounding(self.lengths, state.a))
+        if violation <= sense:
             if not state.exact:
                 return self.round(self.refreshed(state))
-            return state, state.objective, violation
+            return state, state.objective, violation - (sense - self.tol)
         chosen = self._choose(high, low, np.flatnonzero(np.isin(active, state.recent, assume_unique=True)))
         before, a_chosen, v_chosen = a[chosen], a[chosen], v[chosen]
         slots = self.cache.slots(part.row[chosen])
         rows = self.cache.rows[part.row[chosen]]
         square = self.kernel.values(rows, rows)  # faster than to pick its entries from the store, and as exact
-        target = max(self.tol, SHARE * violation)
-        _, lowered = optimize_pairs(square, a_chosen, v_chosen, part.sign[chosen], part.cap[chosen], target, STEPS)
-        scores = self._moved(state, slots, part.sign[chosen] * (a_chosen - before))
+        target = max(sense, SHARE * violation)
+        own = Dual(np.arange(len(chosen)), *(field[chosen] for field in part[1:]))
+        steps, lowered = optimize_pairs(square, a_chosen, v_chosen, own.sign, own.cap, target, STEPS)
+        if steps == STEPS:
+            a_chosen, lowered = _another_way(own, square, before, v[chosen])
+        scores = self._moved(state, slots, own.sign * (a_chosen - before))
         a_all = state.a.copy()
         a_all[active[chosen]] = a_chosen
         after = state._replace(
@@ -253,6 +279,16 @@ class _Decomposition:
     def exact_scores(self, a):
         """Compute the scores of all rows in float64."""
         return scores_of(self.kernel, self.exact, self.exact, self.dual.coefficients(a, len(self.exact)))
+
+
+def _another_way(dual, K, a, v):
+    """Solve a working set by an interior point; return it, and by how much the objective fell."""
+    K = K.astype(float)
+    sums = K @ (dual.sign * a)
+    linear = -dual.sign * (v + sums)  # what the objective of these variables has beside their own quadratic part
+    best = interior_point(K, dual.sign, linear, dual.cap, float(dual.sign @ a))
+    change = dual.sign * (best - a)
+    return best, float(v @ change - 0.5 * change @ K @ change)
 
 
 def _largest(values, count):

@@ -1,7 +1,7 @@
 """Dual coordinate ascent for linear support vector machines: one slope at a time, each to its best.
 
-In the dual problem of `linear_objective`, with βᵢ = cᵢ aᵢ and w = Σ βᵢ xᵢ kept up to date, the best value of one βᵢ has a closed
-form: with the residual r = tᵢ − w·xᵢ − b and the curvature h = ‖xᵢ‖² + σ + μ/cᵢ,
+In the dual problem of `linear_objective`, with βᵢ = cᵢ aᵢ and w = Σ βᵢ xᵢ kept up to date, the best value of one βᵢ has a
+closed form: with the residual r = tᵢ − w·xᵢ − b and the curvature h = ‖xᵢ‖² + σ + μ/cᵢ,
 
     βᵢ ← clip(soft(βᵢ + (r − μ aᵢ)/h, ε/h)),    soft(β, e) = sign(β)·max(|β| − e, 0),
 
@@ -24,6 +24,7 @@ from lemmata.core.kernel import kernel
 from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as seeded
 from lemmata.linear_model.stochastic import fold, recut, stored
+from lemmata.svm.linear_intercept import best_intercept
 from lemmata.svm.linear_objective import Step, centers_block, rows_of, transposed
 
 COLUMN = 1.0  # σ
@@ -228,17 +229,16 @@ class CoordinateAscent:
 
     def gap(self, plane, dual):
         """Return the duality gap, relative to the objective; what the sum of all β is off by counts with it."""
-        beta, b = plane.shared[0], plane.shared[1]
-        value = self.problem.evaluate(self._theta(plane))[2]
-        off = (abs(b) + self.unit) * abs(beta) / (self.C * self.problem.total)
+        beta, b, problem = plane.shared[0], plane.shared[1], self.problem
+        if problem.intercept and problem.loss.bounded:
+            b = best_intercept(problem.blocks, plane.coef, problem.loss)
+        value = problem.evaluate(problem.theta(plane.coef[:, None], np.array([b])))[2]
+        off = problem.intercept * (abs(b) + self.unit) * abs(beta) / (self.C * self.problem.total)
         return (value - dual + off) / max(value, np.finfo(float).tiny)
 
     def theta(self, state):
         """Return the planes of a state in standard coordinates."""
-        return self._theta(state.plane)
-
-    def _theta(self, plane):
-        return self.problem.theta(plane.coef[:, None], plane.shared[1:2])
+        return self.problem.theta(state.plane.coef[:, None], state.plane.shared[1:2])
 
 
 class Visit:

@@ -1,9 +1,9 @@
 """The hard margin as a distance: between the convex hulls of two classes.
 
-With weights μ of the positive rows and ν of the negative ones, both at least 0 and of sum 1, p = Σ μᵢφ(xᵢ) and q = Σ νⱼφ(xⱼ) run
-over the hulls. Where ‖p − q‖ is smallest, and not 0, the plane of the widest margin stands halfway between p and q, across the
-line that joins them [1]: w = 2(p − q)/‖p − q‖², α = 2(μ; ν)/‖p − q‖², and the hulls are 2/‖w‖ apart. If the smallest distance is
-0 no plane separates the classes, and μ and ν prove it.
+With weights μ of the positive rows and ν of the negative ones, both at least 0 and of sum 1, p = Σ μᵢφ(xᵢ) and q = Σ νⱼφ(xⱼ)
+run over the hulls. Where ‖p − q‖ is smallest, and not 0, the plane of the widest margin stands halfway between p and q, across
+the line that joins them [1]: w = 2(p − q)/‖p − q‖², α = 2(μ; ν)/‖p − q‖², and the hulls are 2/‖w‖ apart. If the smallest
+distance is 0 no plane separates the classes, and μ and ν prove it.
 
 The differences p − q fill the hull of the differences of rows, of which there are too many to write down. But the one that lies
 farthest on the wrong side of a plane is the difference of two rows, each the farthest of its class, so Wolfe's algorithm for

@@ -2,7 +2,8 @@
 
 All problems see the same rows in the same order, so that a row of the kernel matrix is computed once for all that are mistaken
 about it. The scores f(xᵢ) of all rows are kept up to date: a visit without a mistake costs one comparison, a mistake one row
-of the matrix. A weight of k is k visits in a row; what is left below one is a visit that counts that much less.
+of the matrix. A weight of k is k visits in a row; what is left below one is a visit that counts that much less. For votes of
+all weights that there ever were, the mistakes are also kept in their order.
 """
 
 from typing import NamedTuple
@@ -11,10 +12,11 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 from lemmata.kernels.rows import fill
-from lemmata.kernels.sums import distinct, in_double
+from lemmata.kernels.sums import distinct, in_double, texts_of
 from lemmata.linear_model.stochastic import shuffler
 
 FULL = 4096  # rows up to which the whole matrix is computed at once: 128 MiB
+VOTED = 64  # rows whose kernels with all support vectors are in memory at a time, for a thread
 CACHE = 256 << 20  # bytes of rows of the matrix that are kept beyond that
 
 
@@ -29,6 +31,7 @@ class State(NamedTuple):
     visits: np.ndarray  # (K,), that time at the end of the last epoch of each problem
     mistakes: np.ndarray  # (K,), of the last epoch
     active: np.ndarray  # (K,), whether there were any
+    log: np.ndarray  # (m, 4): problem, row, share and time of each mistake, in their order; (0, 4) if nobody asks for it
 
 
 @kernel
@@ -85,6 +88,8 @@ class Gram:
 
     def row(self, i):
         """Return k(xᵢ, x) for all x."""
+        if self.whole is not None:
+            return self.whole[i]
         if i not in self.kept:
             if len(self.kept) >= self.most:
                 del self.kept[next(iter(self.kept))]
@@ -96,10 +101,10 @@ def start(n_problems, n_rows):
     """Return the state before the first visit."""
     scores, counts, late = np.zeros((3, n_problems, n_rows))
     visits, mistakes = np.zeros((2, n_problems))
-    return State(0, scores, counts, late, 0.0, visits, mistakes, np.ones(n_problems, dtype=bool))
+    return State(0, scores, counts, late, 0.0, visits, mistakes, np.ones(n_problems, dtype=bool), np.zeros((0, 4)))
 
 
-def epoch(gram, signs, weight, margin, seed, state):
+def epoch(gram, signs, weight, margin, seed, state, logged=False):
     """Visit all rows once and return the state; the active problems are those that made mistakes."""
     n, rng = len(weight), shuffler(seed, state.epoch)
     order = np.arange(n) if rng is None else rng.permutation(n)
@@ -107,17 +112,29 @@ def epoch(gram, signs, weight, margin, seed, state):
     mistakes = np.zeros(len(signs))
     before = state.time + np.cumsum(weight[order]) - weight[order]
     learned = (signs, margin, state.active, scores, counts, late, mistakes)
-    if gram.whole is not None:
+    log = []
+    if gram.whole is not None and not logged:
         visit_all(gram.whole, order, weight, before, *learned)
     else:
         p = next_mistake(order, 0, signs, scores, state.active, margin)
         while p < n:
             i = int(order[p])
+            done = counts[:, i].copy()
             learn(i, gram.row(i), weight[i], before[p], *learned)
+            if logged:
+                log += entries(i, counts[:, i] - done, before[p])
             p = next_mistake(order, p + 1, signs, scores, state.active, margin)
     time = state.time + float(weight.sum())
     visits = np.where(state.active, time, state.visits)
-    return State(state.epoch + 1, scores, counts, late, time, visits, mistakes, mistakes > 0)
+    log = np.concatenate([state.log, np.array(log, dtype=float).reshape(-1, 4)])
+    return State(state.epoch + 1, scores, counts, late, time, visits, mistakes, mistakes > 0, log)
+
+
+def entries(i, made, time):
+    """Return what the log holds of a visit of row i: one entry for each mistake, and what is left below one."""
+    return [
+        (k, i, min(made[k] - part, 1.0), time + part) for k in np.flatnonzero(made > 0) for part in range(int(np.ceil(made[k])))
+    ]
 
 
 class Dual(NamedTuple):
@@ -135,3 +152,48 @@ def dual_of(X, signs, counts, late, visits):
     signed = (counts if late is None else counts - late / np.maximum(visits, 1.0)[:, None]) * signs
     coef = np.stack([np.bincount(group, weights=row[mistaken], minlength=len(first)) for row in signed])
     return Dual(mistaken[first], X[mistaken[first]], coef)
+
+
+@kernel
+def add_votes(K, rows, shares, lives, out):
+    """Add to out[i] the sign of the sum so far after each mistake, times its life."""
+    for i in range(K.shape[0]):
+        f = 0.0
+        for t in range(rows.shape[0]):
+            f += shares[t] * K[i, rows[t]]
+            out[i] += lives[t] if f > 0 else (-lives[t] if f < 0 else 0.0)
+
+
+class Ballot(NamedTuple):
+    """The mistakes of all problems in their order, for votes of all weights that there ever were."""
+
+    problems: np.ndarray  # (m,)
+    rows: np.ndarray  # (m,), numbers among the support vectors
+    shares: np.ndarray  # (m,), how much of a row was added, with its sign
+    lives: np.ndarray  # (m,), weight of the rows that were visited until the next mistake
+
+
+def ballot_of(log, X, signs, visits, support):
+    """Make a ballot of a log; the sum of the lives of a problem is its visits."""
+    problems, numbers = log[:, 0].astype(int), log[:, 1].astype(int)
+    lives = np.zeros(len(log))
+    for k in range(len(signs)):
+        own = np.flatnonzero(problems == k)
+        lives[own] = np.diff(np.append(log[own, 3], visits[k]))
+    places = {text: s for s, text in enumerate(texts_of(X[support]))}
+    rows = np.array([places[text] for text in texts_of(X[numbers])], dtype=int)
+    return Ballot(problems, rows, signs[problems, numbers] * log[:, 2], lives)
+
+
+def votes_block(X, weight, kernel, vectors, ballot, n_problems):
+    """Votes of a block, (n, K), as shares of all visits: the sign of each weights' score, as often as they were in use."""
+    B = kernel.prepare(in_double(vectors))
+    A = kernel.prepare(in_double(X), B)
+    out = np.zeros((n_problems, len(A)))
+    for start in range(0, len(A), VOTED):
+        K = kernel.values(A[start : start + VOTED], B).astype(float, copy=False)
+        for k in range(n_problems):
+            own = ballot.problems == k
+            add_votes(K, ballot.rows[own], ballot.shares[own], ballot.lives[own], out[k, start : start + VOTED])
+    totals = np.bincount(ballot.problems, weights=ballot.lives, minlength=n_problems)
+    return (out / totals[:, None]).T

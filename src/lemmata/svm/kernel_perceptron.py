@@ -4,12 +4,13 @@ In the features φ of a kernel, the weights of a perceptron that starts at zero 
 made at row i; so that ⟨w, φ(x)⟩ = Σ cᵢyᵢk(x, xᵢ) needs the mistakes and no features [1]. Visit the rows again and again, and
 where yᵢf(xᵢ) ≤ δ, count: cᵢ ← cᵢ + 1. If some unit z has yᵢ⟨z, φ(xᵢ)⟩ ≥ γ > 0 for all rows, then after m mistakes
 mγ ≤ ⟨z, w⟩ ≤ ‖w‖ ≤ √(m(R² + 2δ)), R² = max k(x, x); so there are at most (R² + 2δ)/γ² of them, in whatever order the rows come
-(Novikoff). The averaged weights are those after each visit: with T visits, a mistake after t of them counts 1 − t/T [1].
+(Novikoff). The averaged weights are those after each visit: with T visits, a mistake after t of them counts 1 − t/T; or all
+weights that there ever were vote by their signs, each for as many visits as it was in use [2].
 Certificate: the coefficients are the mistakes, an identity that leaves no room; ‖w‖² = cᵀYKYc keeps to its bound; the last
 weights separate the rows, or zero lies in the hull of yᵢφ(xᵢ) and nothing does; the mistakes keep to Novikoff's bound, with the
 margin of the weights that were found.
 
-[1] Aizerman, Braverman & Rozonoer, Autom. Remote Control 25 (1964); Freund & Schapire, Mach. Learn. 37 (1999).
+[1] Aizerman, Braverman & Rozonoer, Autom. Remote Control 25 (1964). [2] Freund & Schapire, Mach. Learn. 37 (1999).
 """
 
 import warnings
@@ -26,12 +27,12 @@ from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, same
 from lemmata.core.estimator import Classifier, Iterative, as_output
 from lemmata.core.random import generator
 from lemmata.kernels import finite_features
-from lemmata.kernels.sums import Reference, in_double, in_tiles
+from lemmata.kernels.sums import Reference, in_double, in_tiles, texts_of
 from lemmata.linear_model.hard_margin import hard_margin
 from lemmata.linear_model.perceptron import counted
 from lemmata.linear_model.perceptron_certificate import WHOLE
 from lemmata.linear_model.stochastic import signs_of
-from lemmata.svm.kernel_mistakes import Gram, dual_of, epoch, start
+from lemmata.svm.kernel_mistakes import Gram, ballot_of, dual_of, epoch, start, votes_block
 from lemmata.svm.kernel_vote import KERNEL_CONSTRAINTS, all_rows, named_kernel, same_kernel, same_rows
 
 PROVED = 1000  # rows up to which an inseparable table is proved to be one
@@ -62,6 +63,8 @@ class KernelPerceptron(Iterative, Classifier):
     shuffle : Whether rows are visited in random order rather than in that of the table.
     average : Whether to give the average of the weights after each visit instead of the last ones, which predicts better where
         the classes overlap, and need not separate them where they do not.
+    voted : Whether all weights that there ever were vote by their signs, each as often as rows were visited with it, instead
+        of the last ones alone; not together with `average`, which is nearly as good and costs less.
     random_state : Seed.
     verbose : 1 shows a progress bar.
     checkpoint : Path of a file from which a fit that was killed resumes.
@@ -75,6 +78,7 @@ class KernelPerceptron(Iterative, Classifier):
     dual_coef_ : Their coefficients, (K, s), or (1, s) for two classes.
     mistakes_ : How often each row was mistaken, (K, n) or (n,). Whole numbers, unless weights are not.
     mistake_times_ : With `average`, the visits before each mistake, summed, in the shape of `mistakes_`.
+    ballot_ : With `voted`, the mistakes in their order and how long the weights after each were in use, a named tuple.
     n_mistakes_ : Sum of `mistakes_` of each problem.
     n_visits_ : Weight of the rows that each problem visited, a whole number of epochs.
     n_iter_ : Epochs.
@@ -96,6 +100,7 @@ class KernelPerceptron(Iterative, Classifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "average": ["boolean"],
+        "voted": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
         "checkpoint": [str, PathLike, None],
@@ -112,6 +117,7 @@ class KernelPerceptron(Iterative, Classifier):
         max_iter=1000,
         shuffle=True,
         average=False,
+        voted=False,
         random_state=None,
         verbose=0,
         checkpoint=None,
@@ -124,6 +130,7 @@ class KernelPerceptron(Iterative, Classifier):
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.average = average
+        self.voted = voted
         self.random_state = random_state
         self.verbose = verbose
         self.checkpoint = checkpoint
@@ -146,6 +153,8 @@ class KernelPerceptron(Iterative, Classifier):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X with labels y; a weight means repetition. X may also be a Parquet path, a Dask table, an iterator."""
+        if self.average and self.voted:
+            raise ValueError("average and voted each say which weights to use: choose one of them.")
         blocks = self._labeled(X, y, sample_weight, reset=True)
         rows, signs, weight = self._lessons(blocks)
         self.kernel_ = named_kernel(self, rows, weight)
@@ -153,13 +162,14 @@ class KernelPerceptron(Iterative, Classifier):
         seed = int(generator(self.random_state).integers(2**32)) if self.shuffle else None
 
         def step(state):
-            state = epoch(gram, signs, weight, float(self.margin), seed, state)
+            state = epoch(gram, signs, weight, float(self.margin), seed, state, self.voted)
             ended = not state.active.any() or state.epoch == self.max_iter  # what that means is said below
             return state, state.mistakes.sum(), 0.0 if ended else 1.0
 
         def fitted(state):
             dual = dual_of(rows, signs, state.counts, state.late if self.average else None, state.visits)
-            return {"support_": dual.support, "support_vectors_": dual.vectors, "dual_coef_": dual.coef}
+            found = {"support_": dual.support, "support_vectors_": dual.vectors, "dual_coef_": dual.coef}
+            return found | ({"ballot_": ballot_of(state.log, rows, signs, state.visits, dual.support)} if self.voted else {})
 
         with self._fitting(blocks, X=X, y=y) as fitting:
             first = start(len(signs), len(weight))
@@ -168,7 +178,8 @@ class KernelPerceptron(Iterative, Classifier):
         for name, value in fitted(state).items():
             setattr(self, name, present[value] if name == "support_" else value)
         self.mistakes_ = self._spread(state.counts, present, blocks, sample_weight)
-        vars(self).pop("mistake_times_", None)
+        for name in ("mistake_times_",) if self.voted else ("mistake_times_", "ballot_"):
+            vars(self).pop(name, None)
         if self.average:
             self.mistake_times_ = self._spread(state.late, present, blocks, sample_weight)
         self.n_mistakes_, self.n_visits_ = counted(state.counts.sum(axis=1)), counted(state.visits)
@@ -198,11 +209,14 @@ class KernelPerceptron(Iterative, Classifier):
         return f"{told}; raise max_iter or gamma or, if nothing separates the classes, use average=True."
 
     def decision_function(self, X):
-        """Give the score of the second class of two, (n,), or the scores of all classes, (n, K)."""
+        """Give the score of the second class of two, (n,), or the scores of all classes, (n, K); votes are between −1 and 1."""
         check_is_fitted(self)
         blocks = self._blocks(X, reset=False)
-        reference = Reference(self.kernel_, self.support_vectors_, self.dual_coef_.T)
-        scores = in_tiles(blocks).map(scores_block, reference)
+        if self.voted:
+            given = (self.kernel_, self.support_vectors_, self.ballot_, len(self._positive()))
+            scores = in_tiles(blocks).map(votes_block, *given)
+        else:
+            scores = in_tiles(blocks).map(scores_block, Reference(self.kernel_, self.support_vectors_, self.dual_coef_.T))
         return as_output(scores[:, 0] if len(self.classes_) == 2 else scores, blocks.dtype)
 
     def predict(self, X):
@@ -226,6 +240,8 @@ class KernelPerceptron(Iterative, Classifier):
         absent = sum(float(np.abs(np.delete(kind, present, axis=1)).sum()) for kind in kinds)
         counts, *late = [kind[:, present] for kind in kinds]
         checks = self._identity_checks(rows, signs, weight, counts, late[0] if late else None, visits, absent, present)
+        if self.voted:
+            checks += ballot_checks(self.ballot_, self.support_vectors_, signs, counts, visits, rows, weight)
         kernel = named_kernel(self, rows, weight)
         checks.append(same_kernel(self.kernel_, kernel, in_double(rows)))
         checks += separation_checks(kernel, rows, signs, counts, float(self.margin))
@@ -274,4 +290,30 @@ def separation_checks(kernel, X, signs, counts, margin):
         Check("length", growth, 1 + WHOLE, "proof", "the squared length of the weights is at most m(R² + 2δ)"),
         Check("separation", float(unsettled), limit, "proof", "the classes are separated, or nothing separates them"),
         Check("mistake bound", used, 1 + WHOLE, "proof", "no more mistakes than (R² + 2δ)/γ²"),
+    ]
+
+
+def ballot_checks(ballot, vectors, signs, counts, visits, X, weight):
+    """Check that the mistakes in their order are those that were counted, and that the weights were in use for all visits."""
+    n_problems, s = len(signs), vectors.shape[0]
+    problems, rows, shares, lives = (np.asarray(part) for part in ballot)
+    inside = all(len(part) and part.min() >= 0 and part.max() < top for part, top in ((problems, n_problems), (rows, s)))
+    claim = "the mistakes in their order are those that were counted"
+    if not inside or len({len(part) for part in ballot}) > 1:
+        return [Check("ballot", np.inf, SAME_LIMIT, "proof", claim)]
+    places = {text: place for place, text in enumerate(texts_of(vectors))}
+    own = np.array([places.get(text, -1) for text in texts_of(X)])
+    expected, found = np.zeros((2, n_problems, s))
+    mistaken = own >= 0
+    for k in range(n_problems):
+        expected[k] = np.bincount(own[mistaken], weights=(signs[k] * counts[k])[mistaken], minlength=s)
+        found[k] = np.bincount(rows[problems == k], weights=shares[problems == k], minlength=s)
+    used = np.bincount(problems, weights=lives, minlength=n_problems)
+    wrong = float(np.maximum(-lives, 0.0).sum())
+    if (weight == np.rint(weight)).all():
+        wrong += float(np.abs(lives - np.rint(lives)).sum())
+    return [
+        same(found, expected, "ballot", claim, floor=WHOLE * float(counts.max(initial=1.0))),
+        same(used, visits, "lives", "the weights were in use for all visits"),
+        Check("whole lives", wrong / max(float(visits.sum()), 1.0), WHOLE, "proof", "each for some of them"),
     ]

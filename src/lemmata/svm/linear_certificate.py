@@ -23,45 +23,17 @@ from lemmata.core.certificate import EQUI_LIMIT, GAP_LIMIT, SAME_LIMIT, TINY, Ch
 from lemmata.core.iterate import iterate
 from lemmata.linear_model.stochastic import fold
 from lemmata.svm.dual_coordinate import CoordinateAscent, whole
+from lemmata.svm.linear_intercept import best_intercept
 from lemmata.svm.linear_newton import ProximalNewton, is_wide
-from lemmata.svm.linear_objective import rows_of, scores, slopes_block, transposed
+from lemmata.svm.linear_objective import rows_of, slopes_block, transposed
 
-NEAR = 1e-3  # width, in units of the targets, within which slopes are sought at first
+NEAR = 1e-6  # width, in units of the targets, within which slopes are sought at first
 FAR = 0.02  # the same for coordinate ascent
-STEPS = 2000  # or epochs, at most, for the slopes of a checker
+STEPS, EPOCHS = 150, 2000  # at most, for the slopes of a checker
 TIGHT = 1e-10  # gradient of the mean loss
 ROUNDED = 1e-12  # of what cancels in it: a sum that is this close to what it must be is that
-EVEN = 1e-12  # of the sum of all weights: a slope of the cost of the intercept that is zero but for rounding
 SMALL = 1e-4  # of the unit of the targets: an intercept that is smaller is checked as if it were this large
 NOTHING = 1e-10  # coefficients that move no score by more are rounding, of which no share can be checked
-
-
-def kinks_block(X, y, weight, coef, loss):
-    """Where, as the intercept grows, rows of a block begin to cost less (or more) for each step, and by how much."""
-    t, s = rows_of(y, weight, loss)
-    r, s = t - scores(X, coef, 0.0), np.ones(len(t)) if s is None else s
-    falling = np.ones(len(t)) if loss.two_sided else t > 0
-    ends = np.where(falling, r - loss.epsilon, np.nan)
-    begins = np.where(np.ones(len(t)) if loss.two_sided else t < 0, r + loss.epsilon, np.nan)
-    return ends, begins, s
-
-
-def best_intercept(blocks, coef, loss):
-    """Return the middle of the intercepts that are best for given coefficients, for plain losses.
-
-    The cost of the intercept is piecewise linear; its slope starts at minus the weight of the rows that want a larger one, and
-    rises by the weight of a row at each of its kinks.
-    """
-    ends, begins, s = (np.asarray(part) for part in blocks.map(kinks_block, coef, loss))
-    kinks, rises = np.concatenate([ends, begins]), np.concatenate([s, s])
-    start = float(s[~np.isnan(ends)].sum())
-    rises, kinks = rises[~np.isnan(kinks)], kinks[~np.isnan(kinks)]
-    order = np.argsort(kinks, kind="stable")
-    slope = np.cumsum(rises[order]) - start
-    even = EVEN * rises.sum()
-    first = int(np.searchsorted(slope, -even))
-    last = min(int(np.searchsorted(slope, even, side="right")), len(slope) - 1)
-    return float(kinks[order[first]] / 2 + kinks[order[last]] / 2)
 
 
 def dual_sums(X, y, weight, slopes, loss, width, shares, middle):
@@ -86,11 +58,12 @@ def dual_block(X, y, weight, center, coef, intercept, width, loss, shares, middl
 
 
 class NewtonSlopes:
-    """Slopes from a few steps of Newton's method that start at given planes."""
+    """Slopes from steps of Newton's method that start at given planes; or, with `anew`, with what is known of none."""
 
-    def __init__(self, problem, unit, theta):
+    def __init__(self, problem, unit, theta, anew=False):
         self.solver = ProximalNewton(problem, unit, tol=TIGHT)
-        self.state = _ended(self.solver, self.solver.near(theta, NEAR))
+        first = self.solver.start(theta) if anew else self.solver.near(theta, NEAR)
+        self.state = self.solver.settled(_ended(self.solver, first, STEPS))
         self.theta = self.state.theta
 
     def sums(self, shares):
@@ -105,7 +78,7 @@ class AscentSlopes:
     def __init__(self, problem, unit, theta):
         self.problem = whole(problem)
         self.solver = CoordinateAscent(self.problem, unit, GAP_LIMIT / 10, seed=0)
-        self.state = _ended(self.solver, self.solver.near(theta, FAR))
+        self.state = _ended(self.solver, self.solver.near(theta, FAR), EPOCHS)
         self.theta = self.solver.theta(self.state)
 
     def sums(self, shares):
@@ -118,11 +91,11 @@ class AscentSlopes:
         return fold(self.problem.blocks, visit, None, self.state.memory)[0]
 
 
-def _ended(solver, state):
+def _ended(solver, state, most):
     """Run a solver; how good the slopes are, the bound says."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return iterate(solver.step, state, max_iter=STEPS, tol=solver.ends, name="checker").state
+        return iterate(solver.step, state, max_iter=most, tol=solver.ends, name="checker").state
 
 
 def dual_bound(problem, found):
@@ -141,10 +114,15 @@ def optimality(problem, unit, coef, intercept, suffix=""):
     """The checks of a plane: gap, coefficients, intercept."""
     theta = problem.theta(coef[:, None], np.array([intercept]))
     found = (AscentSlopes if is_wide(problem) else NewtonSlopes)(problem, unit, theta)
-    value = problem.evaluate(theta)[2]
+    value, bound = problem.evaluate(theta)[2], dual_bound(problem, found)
+    if (
+        value - bound > GAP_LIMIT * value and problem.loss.bounded and not is_wide(problem)
+    ):  # slopes may be better sought from afar
+        other = NewtonSlopes(problem, unit, theta, anew=True)
+        found, bound = max((found, bound), (other, dual_bound(problem, other)), key=lambda pair: pair[1])
     null = 1.0 if not problem.loss.two_sided else unit if problem.loss.bounded else unit**2
     claim = "no plane lowers the objective by more than this share of it"
-    checks = [gap(value, dual_bound(problem, found), null, claim, name=f"gap{suffix}")]
+    checks = [gap(value, bound, null, claim, name=f"gap{suffix}")]
     d = len(coef)
     if length(theta[:d]) > NOTHING * unit:
         off = length(theta[:d] - found.theta[:d]) / length(theta[:d])

@@ -12,8 +12,9 @@ import numpy as np
 
 from lemmata.core.estimator import as_output
 from lemmata.linear_model.stochastic import on_threads
-from lemmata.svm import linear_certificate
 from lemmata.svm.dual_coordinate import CoordinateAscent, whole
+from lemmata.svm.linear_certificate import optimality
+from lemmata.svm.linear_intercept import best_intercept
 from lemmata.svm.linear_newton import ProximalNewton, is_wide, margin_problem
 
 GAP = 10  # times the tolerance: duality gap that ends coordinate ascent, which Newton's method does not look at
@@ -77,7 +78,7 @@ class Machine:
             coef, intercept = solver.problem.parameters(solver.theta(own))
             coefs.append(as_output(coef[:, 0], dtype))
             if problem.intercept and problem.loss.bounded:
-                intercept = np.array([linear_certificate.best_intercept(problem.blocks, coefs[-1].astype(float), problem.loss)])
+                intercept = np.array([best_intercept(problem.blocks, coefs[-1].astype(float), problem.loss)])
             intercepts.append(intercept[0])
         return np.array(coefs), as_output(np.array(intercepts), dtype)
 
@@ -98,6 +99,8 @@ class Machine:
     def checks(self, coef, intercept, names):
         """Return the checks of all planes."""
         found = []
-        for (problem, unit, _), w, b, name in zip(self.problems, coef.astype(float), intercept.astype(float), names, strict=True):
-            found += linear_certificate.optimality(problem, unit, w, float(b), name)
+        for (problem, unit, _), w, b, name in zip(
+            self.problems, coef.astype(float), intercept.astype(float), names, strict=True
+        ):
+            found += optimality(problem, unit, w, float(b), name)
         return found

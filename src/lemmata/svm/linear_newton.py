@@ -31,11 +31,13 @@ FALL = 25  # factor by which a proximal step lowers the excess, if its width nee
 FLAT = 0.1  # share of the slope along a line that a unit step may leave, before the search goes on
 EXACT = 1e-6  # share that the search leaves
 TRIALS = 60  # of a search that halves an interval or does better
-LOOSE = 1e-2  # residual at which a first proximal step is solved well enough, and the share of the excess that a later one may leave
+LOOSE = 1e-2  # residual at which a first proximal step is solved well enough; of a later one, as a share of the excess
 STEEP = 1e-3  # curvature of the mean loss that a parameter without any is given
 FORCING, PRODUCTS = 0.03, 300  # share of the gradient that conjugate gradients leave, and how many they may try
 ROUNDED = 1e-14  # residual that no proximal step need be below
+NOISE = 1e-15  # excess that may be rounding, if it does not fall any more
 STILL = 4e-16  # of a parameter: two roundings
+SETTLING = 3  # Newton steps: one is exact, in the last piece
 PATIENCE = 3  # proximal steps without progress that end a fit: rounding is all that is left
 SURE = 1e-10  # of the tolerance: excess at which slopes count as found; it is quadratic in the error of the planes
 
@@ -150,7 +152,8 @@ class Descent(NamedTuple):
     goal: float  # residual at which the next one begins
     width: float
     excess: float  # that the last one left
-    idle: int  # proximal steps in a row that did not lower it
+    idle: int  # proximal steps of the least width in a row that did not lower it
+    residual: float  # before the last Newton step
 
 
 class ProximalNewton:
@@ -178,7 +181,7 @@ class ProximalNewton:
 
     def start(self, theta):
         """Return the first state."""
-        return Descent(theta, (), LOOSE, self.problem.width, np.inf, 0)
+        return Descent(theta, (), LOOSE, self.problem.width, np.inf, 0, np.inf)
 
     @staticmethod
     def theta(state):
@@ -190,31 +193,51 @@ class ProximalNewton:
         coef, intercept, *_ = self.problem.at(theta)
         path = (Step(coef, intercept, width * self.unit),) if self.problem.loss.bounded else ()
         width = width * self.unit if self.problem.loss.bounded else self.problem.width
-        return Descent(theta, path, LOOSE * width / self.unit, width, np.inf, 0)
+        return Descent(theta, path, LOOSE * width / self.unit, width, np.inf, 0, np.inf)
+
+    def settled(self, state):
+        """Return a state around the slopes of a state, and as wide as the first, at which they balance to the last digit.
+
+        Slopes from a narrow step have the rounding of the residuals, divided by the width.
+        """
+        if not self.problem.loss.bounded:
+            return state
+        path = (*state.path, Step(*self.current(state).at(state.theta)[:3]))
+        state = Descent(state.theta, path, 0.0, FIRST * self.unit, np.inf, 0, np.inf)
+        for _ in range(SETTLING):
+            after = self.step(state)[0]
+            if after.path != path or after is state:
+                break
+            state = after
+        self.held = None  # the step may have gone on from the path
+        return state
 
     def step(self, state):
         """Take a Newton step, or begin a proximal one; return (state, objective, residual)."""
         problem = self.current(state)
         _, gradient, value, excess = problem.evaluate(state.theta)
         residual = float(np.abs(gradient).max()) / self.slope_unit
-        if residual <= (max(state.goal, ROUNDED) if problem.loss.bounded else self.tol):
+        halted = residual <= self.tol and residual > state.residual / 2  # by rounding: in the last piece a step is exact
+        if residual <= (max(state.goal, ROUNDED) if problem.loss.bounded else self.tol) or halted:
             return self._solved(state, residual, value, excess)
         with serial_blas():
             direction = direction_of(problem, state.theta, gradient)
         theta = state.theta + search(problem, state.theta, gradient, direction) * direction
         if np.all(np.abs(theta - state.theta) <= STILL * np.abs(theta)):  # rounding ends the progress
             return self._solved(state, residual, value, excess, stuck=True)
-        return state._replace(theta=theta), value, np.inf
+        return state._replace(theta=theta, residual=residual), value, np.inf
 
     def _solved(self, state, residual, value, excess, stuck=False):
         """End the fit, or begin the next proximal step."""
         if not self.problem.loss.bounded:
             return state, value, 0.0
         left = excess / max(value, np.finfo(float).tiny)
-        idle = state.idle + 1 if stuck or left > state.excess / 2 else 0
-        if (residual <= self.tol and left <= SURE * self.tol) or idle == PATIENCE:
+        narrow = state.width <= LEAST * self.unit
+        idle = state.idle + 1 if narrow and (stuck or left > state.excess / 2) else 0
+        sure = left <= SURE * self.tol or state.excess / 2 < left <= NOISE
+        if (residual <= self.tol and sure) or idle == PATIENCE:
             return state, value, 0.0
         path = (*state.path, Step(*self.current(state).at(state.theta)[:3]))
         goal = min(state.goal / SHRINK, LOOSE * left)
         width = max(state.width / SHRINK, LEAST * self.unit) if left > state.excess / FALL else state.width
-        return Descent(state.theta, path, goal, width, left, idle), value, np.inf
+        return Descent(state.theta, path, goal, width, left, idle, np.inf), value, np.inf

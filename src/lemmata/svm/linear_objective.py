@@ -156,7 +156,7 @@ class Replayed:
 
 
 def gradient_block(X, y, weight, center, coef, intercept, width, loss):
-    """Sum over a block: smoothed losses, losses, excess, slopes (1,) with the sign of a gradient, and the same times columns."""
+    """Sum over a block: smoothed losses, losses, excess, minus the slopes (1,), and minus the slopes times columns."""
     t, s = rows_of(y, weight, loss)
     z, slopes, _ = slopes_block(X, t, center, coef, intercept, width, loss)
     sums = costs_of(z, t, s, slopes, center, width, loss.epsilon, loss.two_sided, loss.bounded)
@@ -249,7 +249,7 @@ class MarginObjective(Objective):
 
     def evaluate(self, theta):
         """Return smoothed value, gradient, value, and by how much the value exceeds what balanced slopes would prove."""
-        coef, intercept, *_ = self.at(theta)
+        coef = self.at(theta)[0]
         smoothed, total, excess, constant, g = self.over("reduce", gradient_block, *self.at(theta))
         penalty = self.penalty / 2 * float(coef @ coef)
         gradient = self._assembled(constant, g, coef[:, None]) / self.total

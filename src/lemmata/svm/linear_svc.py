@@ -1,13 +1,14 @@
 """Linear support vector classification: the plane with the widest soft margin.
 
-Minimize ½‖w‖² + C Σᵢ sᵢ ℓ(yᵢ(w·xᵢ + b)) with ℓ(m) = max(0, 1 − m)² or max(0, 1 − m): the hinge loss with an L2 penalty, which is
-the soft-margin machine with the slacks ξᵢ = max(0, 1 − yᵢ(w·xᵢ + b)) at their best [1]. The intercept is free, as in `SVC`;
+Minimize ½‖w‖² + C Σᵢ sᵢ ℓ(yᵢ(w·xᵢ + b)) with ℓ(m) = max(0, 1 − m)² or max(0, 1 − m): the hinge loss with an L2 penalty, which
+is the soft-margin machine with the slacks ξᵢ = max(0, 1 − yᵢ(w·xᵢ + b)) at their best. The intercept is free, as in `SVC`;
 liblinear, and scikit-learn's `LinearSVC`, penalize it as the coefficient of a constant column, which is another problem, with
 a plane that depends on where the origin of the data is. Several classes are learned each against the rest.
 `linear_newton`, `dual_coordinate` or the stochastic gradients of `SGDClassifier` find the plane; the last stop near it.
 Certificate: `linear_certificate` bounds the objective from below by the dual problem.
 
-[1] Cortes & Vapnik, Mach. Learn. 20 (1995). [2] Fan, Chang, Hsieh, Wang & Lin, J. Mach. Learn. Res. 9 (2008), liblinear.
+Cortes & Vapnik, Mach. Learn. 20 (1995). Fan, Chang, Hsieh, Wang & Lin, J. Mach. Learn. Res. 9 (2008), liblinear. Xu,
+arXiv:1107.2490 (2011).
 """
 
 from numbers import Integral, Real
@@ -24,13 +25,25 @@ from lemmata.core.estimator import Iterative
 from lemmata.core.random import generator
 from lemmata.linear_model.sgd import SGDClassifier
 from lemmata.linear_model.stochastic import OneVersusRest
+from lemmata.optimize.rules import GradientDescent
+from lemmata.optimize.schedules import Schedule
+from lemmata.svm.dual_coordinate import squares_of
 from lemmata.svm.linear_machine import Machine
-from lemmata.svm.linear_objective import Loss
+from lemmata.svm.linear_objective import Loss, rows_of
+
+FIRST = 0.5  # first stochastic step, in units of the one that would undo the loss of a row of the usual length
 
 
 def counts_block(X, y, weight, n_classes):
     """Weight of each class in a block."""
     return np.bincount(np.asarray(y), None if weight is None else np.asarray(weight, dtype=float), n_classes).astype(float)
+
+
+def squares_block(X, y, weight, class_weight):
+    """Sum over a block the squared lengths of the rows, a column of ones included, with their weights."""
+    _, s = rows_of(y, weight, Loss(False, True, 0.0, 1, class_weight))
+    squares = 1.0 + squares_of(X)
+    return float(squares.sum() if s is None else s @ squares)
 
 
 class LinearSVC(Iterative, OneVersusRest):
@@ -45,7 +58,8 @@ class LinearSVC(Iterative, OneVersusRest):
         ½‖w‖²/n + C·ℓ, which is quick and rough, and whose certificate proves how it was found, not that it is best.
     fit_intercept : Whether the plane may lie off the origin. The intercept is never penalized.
     tol : "newton": stop when no entry of the gradient of the mean loss, columns in units of their spread, exceeds this. "dual":
-        when the duality gap is at most ten times this share of the objective. "sgd": as `SGDClassifier` has it.
+        when the duality gap is at most ten times this share of the objective. "sgd": as `SGDClassifier` has it; None to go on
+        until max_iter.
     max_iter : Steps, or epochs, at most.
     class_weight : Weights of classes as a dict, 1 for those it does not name; "balanced" for weights that give all classes the
         same total; None for none. A row counts with its own weight times that of its class.
@@ -80,7 +94,7 @@ class LinearSVC(Iterative, OneVersusRest):
         "loss": [StrOptions({"squared_hinge", "hinge"})],
         "solver": [StrOptions({"auto", "newton", "dual", "sgd"})],
         "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "random_state": ["random_state", np.random.Generator],
@@ -96,7 +110,7 @@ class LinearSVC(Iterative, OneVersusRest):
         solver="auto",
         fit_intercept=True,
         tol=1e-8,
-        max_iter=1000,
+        max_iter=10_000,
         class_weight=None,
         random_state=None,
         verbose=0,
@@ -122,6 +136,8 @@ class LinearSVC(Iterative, OneVersusRest):
         """
         blocks = self._labeled(X, y, sample_weight, reset=True, order="C" if self.solver in ("dual", "sgd") else None)
         vars(self).pop("sgd_", None)
+        if self.tol is None and self.solver != "sgd":
+            raise ValueError('tol=None is for solver="sgd"; give a positive number, such as tol=1e-8.')
         if self.solver == "sgd":
             return self._descend(blocks, X, y, sample_weight)
         seed = int(generator(self.random_state).integers(2**32))
@@ -169,9 +185,11 @@ class LinearSVC(Iterative, OneVersusRest):
         weights = self._class_weights(blocks)
         total = blocks.reduce(counts_block, len(self.classes_))
         total = float((total if weights is None else total * weights).sum())
+        alpha, first = 1 / (self.C * total), FIRST * total / blocks.reduce(squares_block, weights)
         self.sgd_ = SGDClassifier(
             self.loss,
-            alpha=1 / (self.C * total),
+            rule=GradientDescent(Schedule(first, power=0.75, decay=first * alpha)),  # the one for averages, by Xu (2011)
+            alpha=alpha,
             fit_intercept=self.fit_intercept,
             max_iter=self.max_iter,
             tol=self.tol,

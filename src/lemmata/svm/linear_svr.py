@@ -1,8 +1,8 @@
 """Linear support vector regression: the flattest line that keeps most targets within a tube.
 
-Minimize ½‖w‖² + C Σᵢ sᵢ ℓ(yᵢ − w·xᵢ − b) with ℓ(r) = max(0, |r| − ε) or its square: residuals within ε cost nothing. With ε = 0 the
-plain loss is that of least absolute deviations, and the square that of ridge regression. The intercept is free, as in `SVR`;
-liblinear, and scikit-learn's `LinearSVR`, penalize it as the coefficient of a constant column.
+Minimize ½‖w‖² + C Σᵢ sᵢ ℓ(yᵢ − w·xᵢ − b) with ℓ(r) = max(0, |r| − ε) or its square: residuals within ε cost nothing. With ε = 0
+the plain loss is that of least absolute deviations, and the square that of ridge regression. The intercept is free, as in
+`SVR`; liblinear, and scikit-learn's `LinearSVR`, penalize it as the coefficient of a constant column.
 `linear_newton` or `dual_coordinate` find the line. Certificate: `linear_certificate` bounds the objective by the dual problem.
 
 Vapnik, The Nature of Statistical Learning Theory (1995). Ho & Lin, J. Mach. Learn. Res. 13 (2012).
@@ -86,7 +86,7 @@ class LinearSVR(Iterative, Regressor):
         solver="auto",
         fit_intercept=True,
         tol=1e-8,
-        max_iter=1000,
+        max_iter=10_000,
         random_state=None,
         verbose=0,
         checkpoint=None,

@@ -17,12 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import threads
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
-from lemmata.core.config import config, n_threads
+from lemmata.core.config import n_threads
 from lemmata.core.estimator import Classifier, as_output
-from lemmata.kernels.rows import fill
 from lemmata.kernels.validity import warn_if_indefinite
 from lemmata.svm import link
-from lemmata.svm.decomposition import WHOLE, Dual, scores_of, solve, solve_whole
+from lemmata.svm.decomposition import WHOLE, Dual, precision, scores_of, solve, solve_whole
 from lemmata.svm.machine import KernelMachine, load
 from lemmata.svm.one_against_one import by_machine, class_scores, laid_out, pairs_of
 from lemmata.svm.optimality import judge_classifier, judge_hard_margin, margin_check, one_sided, verdict_checks
@@ -45,56 +44,48 @@ def class_weights(class_weight, labels, weight, classes):
 
 
 def solve_pairs(kernel, rows, labels, caps, n_classes, old=None, **options):
-    """Solve the machine of each pair of classes; small ones side by side, from one kernel matrix if there is room for it.
+    """Solve the machine of each pair of classes: small ones side by side, large ones one after the other.
 
     Returns
     -------
     A list of (numbers of the rows, signs, solution).
     """
     order, counts = np.argsort(labels, kind="stable"), np.bincount(labels, minlength=n_classes)
-    ends = np.cumsum(counts)
-    ranges = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
+    members = np.split(order, np.cumsum(counts)[:-1])
     pairs = pairs_of(n_classes)
-    largest = max(counts[i] + counts[j] for i, j in pairs)
-    shared = None
-    if largest <= WHOLE and 8 * len(labels) ** 2 <= options["cache_size"] * 2**20:
-        ahead = kernel.prepare(rows[order].astype(np.float64, copy=False))  # class after class: a pair has four blocks
-        shared = fill(kernel.values, ahead, ahead)
     results = [None] * len(pairs)
+
+    def posed(p):
+        which = np.concatenate([members[c] for c in pairs[p]])
+        y = np.repeat([1.0, -1.0], counts[list(pairs[p])])
+        dual = Dual(np.arange(len(which)), y, -np.ones(len(which)), caps[which])
+        return which, dual, None if old is None else y * one_sided(old[which, p], y, caps[which])
+
+    if len(pairs) == 1 or np.partition(counts, -2)[-2:].sum() > WHOLE:
+        for p in range(len(pairs)):
+            which, dual, start = posed(p)
+            results[p] = which, dual.sign, solve(dual, kernel, rows[which], start=start, **options)
+        return results
     small = {key: options[key] for key in ("tol", "max_iter", "name")}
+    ahead = kernel.prepare(rows[order].astype(precision(options["tol"])))
+    ahead = [ahead[end - count : end] for end, count in zip(np.cumsum(counts), counts, strict=True)]
+    own = {}  # the matrix of a class, which takes part in many pairs
+
+    def prepare(c):
+        own[c] = kernel.values(ahead[c], ahead[c])
 
     def work(p):
-        i, j = pairs[p]
-        which = np.concatenate([order[ranges[i]], order[ranges[j]]])
-        y = np.repeat([1.0, -1.0], [counts[i], counts[j]])
-        dual = Dual(np.arange(len(which)), y, -np.ones(len(which)), caps[which])
-        start = None if old is None else y * one_sided(old[which, p], y, caps[which])
-        if shared is not None:
-            solution = solve_whole(dual, _square(shared, ranges[i], ranges[j]), start=start, **small)
-        else:
-            solution = solve(dual, kernel, rows[which], start=start, **options)
-        results[p] = which, y, solution
+        which, dual, start = posed(p)
+        (i, j), m = pairs[p], counts[pairs[p][0]]
+        K = np.empty((len(which), len(which)), own[i].dtype)
+        K[:m, :m], K[m:, m:] = own[i], own[j]
+        K[:m, m:] = kernel.values(ahead[i], ahead[j])
+        K[m:, :m] = K[:m, m:].T
+        results[p] = which, dual.sign, solve_whole(dual, K, start=start, **small)
 
-    if len(pairs) == 1 or largest > WHOLE:
-        for p in range(len(pairs)):
-            work(p)
-    else:
-
-        def alone(p):
-            with config(n_threads=1):
-                work(p)
-
-        threads.run(alone, range(len(pairs)), n_threads())
+    threads.run(prepare, range(n_classes), n_threads())
+    threads.run(work, range(len(pairs)), n_threads())
     return results
-
-
-def _square(K, one, other):
-    """Return the matrix of two ranges of rows, in this order."""
-    m, n = one.stop - one.start, other.stop - other.start
-    square = np.empty((m + n, m + n))
-    square[:m, :m], square[:m, m:] = K[one, one], K[one, other]
-    square[m:, :m], square[m:, m:] = K[other, one], K[other, other]
-    return square
 
 
 class SVC(Classifier, KernelMachine):

@@ -19,6 +19,7 @@ from lemmata.theory.bounds.growth import (
 )
 from lemmata.theory.bounds.uniform import hypergeometric_bound, vc_bound
 from lemmata.theory.guarantees.bound import Bound, Missing
+from lemmata.theory.guarantees.kernels import kernel_of
 from lemmata.theory.guarantees.sample import Sample
 from lemmata.theory.guarantees.structure import LINEAR
 
@@ -45,15 +46,17 @@ def size_of(sample: Sample) -> Size | str:
         return "the model knows a single class"
     if structure.thresholded and (k > 2 or not structure.one_cut):
         return REGIONS
-    linear = name in LINEAR or (name == "SVC" and core.kernel in ("linear", "poly"))
+    seen = kernel_of(core) if name == "SVC" else None
+    linear = name in LINEAR or (seen is not None and seen.kind in ("linear", "poly"))
     if linear or name in ("GaussianNB", "QuadraticDiscriminantAnalysis"):
         if degree is None:
             return "a step before the model learns columns that are no polynomials of the raw ones"
-        if name == "SVC" and core.break_ties and k > 2:
-            return "break_ties=True compares sums of scores besides the pairs of classes"
         expanded = structure.expanded
-        if name == "SVC" and core.kernel == "poly":
-            degree, expanded = degree * core.degree, True
+        if seen is not None:
+            if k > 2 and getattr(core, "break_ties", True):  # our own machine always breaks them so
+                return "break_ties=True compares sums of scores besides the pairs of classes"
+            if seen.kind == "poly":
+                degree, expanded = degree * seen.degree, True
         degree = max(degree, 1)
         share = 1 / (degree * (degree + 1)) if expanded else 1.0
         if name == "GaussianNB" and degree == 1 and structure.increasing:
@@ -79,7 +82,13 @@ def size_of(sample: Sample) -> Size | str:
             return HOLES
         share = 1 / (stumps * (stumps + 1))
         return Size(f"votes of {stumps} stumps in {d} columns", lambda m: log_boosted_stumps(m, d, stumps), share)
-    if name == "SVC" or name in UNBOUNDED or "Forest" in name or "Bagging" in name or name == "ExtraTreesClassifier":
+    if (
+        (seen is not None and seen.kind == "rbf")
+        or name in UNBOUNDED
+        or "Forest" in name
+        or "Bagging" in name
+        or name == "ExtraTreesClassifier"
+    ):
         return "models of this kind can label any points in any way (infinite VC dimension)"
     return "the number of labellings of this kind of model is not known"
 

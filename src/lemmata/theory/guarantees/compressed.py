@@ -24,12 +24,14 @@ from lemmata.theory.bounds.compression import (
 )
 from lemmata.theory.bounds.tails import grid_weight
 from lemmata.theory.guarantees.bound import Bound, Missing
+from lemmata.theory.guarantees.kernels import exact_linear, kernel_of
 from lemmata.theory.guarantees.sample import Sample
 
 SUPPORT = "support vectors"
 EXPECTED = "support vectors, in expectation"
 MISTAKES = "compression to the mistakes"
 BLOCKS = "compression to the mistakes, in blocks"
+FIXED = "C and the kernel were fixed before the rows were seen, and no row had a weight of its own"
 SLACK = 1e-3  # or the tolerance of the solver, if larger: a row within it counts as one that matters
 WEIGHTED = 1e-6  # relative distance of a multiplier from C that only a weight explains, inside the margin
 FREE = 1e-8  # relative distance from its limits at which a multiplier is between them
@@ -56,25 +58,31 @@ def _support_obstacle(sample: Sample) -> str:
     if isinstance(core.class_weight, str):
         return 'class_weight="balanced" depends on the rows; give the weights as numbers'
     if structure.name == "LinearSVC":
-        return "" if core.penalty == "l2" else 'penalty="l1" has another set of rows that matter'
-    if core.kernel == "precomputed" or callable(core.kernel):
-        return "the kernel is not known to have been fixed before the rows were seen"
-    if core.kernel == "sigmoid" or (core.kernel == "poly" and core.coef0 < 0):
+        if getattr(core, "solver", "") == "sgd":
+            return 'solver="sgd" ends near the minimum, and every row has a say in where'
+        return "" if exact_linear(core) else 'penalty="l1" has another set of rows that matter'
+    seen = kernel_of(core)
+    if seen.kind and not seen.positive:
         return "the kernel is not positive definite, so that the machine is not the only one with its support vectors"
-    if core.kernel != "linear" and core.gamma == "scale":
+    if seen.kind and not seen.fixed:
         return 'gamma="scale" depends on the rows; give gamma as a number'
+    if not (seen.fixed and seen.positive):
+        return "the kernel is not known to have been fixed before the rows were seen, and to be positive definite"
     return ""
 
 
 def _support_accident(sample: Sample, margins: np.ndarray, slack: float) -> str:
     """Say what in this fit keeps the theorem from applying, in a sentence; empty if nothing does."""
     core = sample.structure.core
-    if getattr(core, "fit_status_", 0) or np.max(core.n_iter_) == core.max_iter:
+    ended = core.converged_ if hasattr(core, "converged_") else np.max(core.n_iter_) != core.max_iter
+    if getattr(core, "fit_status_", 0) or not ended:
         return "the solver stopped before it had converged; raise max_iter"
     if sample.structure.name == "LinearSVC":
-        return ""
+        return _loose_plane(sample, margins, slack)
     if sample.n != np.sum(core.shape_fit_[0]):
         return f"the machine was fitted to {core.shape_fit_[0]} rows, and these are {sample.n}"
+    if getattr(core, "hard_margin", False):  # multipliers have no upper limit, and both classes have support vectors
+        return "" if (margins > 1 - slack).all() else "the machine was fitted to other rows"
     shares = np.abs(core.dual_coef_.toarray() if hasattr(core.dual_coef_, "toarray") else core.dual_coef_).ravel() / core.C
     shares /= core.class_weight_[np.searchsorted(core.classes_, sample.y[core.support_])]
     if not ((shares > FREE) & (shares < 1 - FREE)).any():
@@ -86,20 +94,40 @@ def _support_accident(sample: Sample, margins: np.ndarray, slack: float) -> str:
     return ""
 
 
+def _loose_plane(sample: Sample, margins: np.ndarray, slack: float) -> str:
+    """Say that the intercept of a plane is not unique, or nothing: with a penalty, or with the squared hinge loss, it is.
+
+    With plain hinge the middle of the best ones is kept. If rows within the slack hold it, they also hold the middle.
+    """
+    core = sample.structure.core
+    if hasattr(core, "intercept_scaling") or not core.fit_intercept or core.loss != "hinge":
+        return ""
+    factors = np.array([(core.class_weight or {}).get(c, 1.0) for c in core.classes_.tolist()])
+    weights = factors[np.searchsorted(core.classes_, sample.y)]
+    inside, on, plus = margins < 1 - slack, np.abs(margins - 1) <= slack, sample.signs() > 0
+    slope = (
+        weights[inside & ~plus].sum() - weights[inside & plus].sum()
+    )  # of the loss in the intercept, but for rows on the margin
+    if slope - weights[on & plus].sum() < 0 < slope + weights[on & ~plus].sum():
+        return ""
+    return "no row on the margin holds the intercept, so it is not unique"
+
+
 def _support_bounds(sample: Sample) -> Iterator[Bound | Missing]:
     obstacle = _support_obstacle(sample)
     if obstacle:
         yield Missing(SUPPORT, obstacle, settled=sample.structure.settings == 1)
         return
     structure, n = sample.structure, sample.n
-    slack = max(SLACK, structure.core.tol)
+    slack = max(SLACK, structure.core.tol or 0.0)
     margins = sample.signs() * structure.core.decision_function(structure.fixed(sample.X))
     accident = _support_accident(sample, margins, slack)
     if accident:
         yield Missing(SUPPORT, accident, settled=False)
         return
     kept, settings = int((margins <= 1 + slack).sum()), structure.settings
-    fixed = "C and the kernel were fixed before the rows were seen, and no row had a weight of its own"
+    hard = getattr(structure.core, "hard_margin", False)
+    fixed = "the kernel was fixed before the rows were seen" if hard else FIXED
     if settings > 1:
         fixed = f"the {settings} settings compared were fixed before the rows were seen; each has its share of delta"
     facts = {"observed": kept / n, "reference": "Campi & Garatti (2023)"}

@@ -11,10 +11,11 @@ shrink by itself. Both are for teaching: `compressed` has the bound to use.
 """
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics.pairwise import rbf_kernel
 
+from lemmata.kernels import RBF, Kernel, Linear, Matern, Periodic, Polynomial, Sigmoid
 from lemmata.theory.bounds.margins import margin_bound_known_radius, ramp
 from lemmata.theory.bounds.stability import hinge_stability, stability_bound
 from lemmata.theory.guarantees.bound import Bound, Missing
@@ -23,22 +24,72 @@ from lemmata.theory.guarantees.sample import Sample
 
 STABILITY = "uniform stability"
 RAMP = 0.25  # width γ of the ramp, fixed
+UNIT = (RBF, Matern, Periodic)  # kernels with k(x, x) = 1
+
+
+class Seen(NamedTuple):
+    """What is known about the kernel of a machine, scikit-learn's or ours.
+
+    Attributes
+    ----------
+    kind : "linear", "poly", "rbf", "sigmoid", or "" for any other.
+    degree : That of a polynomial, else 0.
+    fixed : Whether it is known to have been fixed before the rows were seen.
+    positive : Whether it is positive semidefinite by a theorem.
+    unit : Whether every row has length one in its space.
+    """
+
+    kind: str
+    degree: int
+    fixed: bool
+    positive: bool
+    unit: bool
+
+
+def kernel_of(core: Any) -> Seen:
+    """Read the kernel of a fitted machine.
+
+    Examples
+    --------
+    >>> from lemmata.svm import SVC
+    >>> kernel_of(SVC(kernel=Polynomial(2)))
+    Seen(kind='poly', degree=2, fixed=True, positive=True, unit=False)
+    """
+    kernel = core.kernel
+    if isinstance(kernel, str):
+        fixed = kernel == "linear" or (kernel != "precomputed" and core.gamma != "scale")
+        positive = kernel in ("linear", "rbf") or (kernel == "poly" and core.coef0 >= 0)
+        degree = int(core.degree) if kernel == "poly" else 0
+        return Seen("" if kernel == "precomputed" else kernel, degree, fixed, positive, kernel == "rbf")
+    if not isinstance(kernel, Kernel):
+        return Seen("", 0, False, False, False)
+    kinds = {Linear: "linear", Polynomial: "poly", RBF: "rbf", Sigmoid: "sigmoid"}
+    degree = int(kernel.degree) if isinstance(kernel, Polynomial) else 0
+    return Seen(kinds.get(type(kernel), ""), degree, True, kernel.positive is True, type(kernel) in UNIT)
+
+
+def exact_linear(core: Any) -> bool:
+    """Whether a `LinearSVC` is the minimizer of a loss and ½‖w‖², not the end of stochastic steps or sparse."""
+    return getattr(core, "penalty", "l2") == "l2" and getattr(core, "solver", "") != "sgd"
 
 
 def kernel_bounds(sample: Sample, radius: float | None) -> Iterator[Bound | Missing]:
     """Bound the risk of a support vector machine by its length in the space of its kernel."""
     structure, core = sample.structure, sample.structure.core
     two = len(sample.classes) == 2 and not structure.learned and not structure.thresholded
-    if structure.name == "SVC" and core.kernel == "rbf" and core.gamma != "scale" and two:
-        yield _rbf_margin(sample)
+    if structure.name == "SVC" and two:
+        seen = kernel_of(core)
+        if seen.unit and seen.fixed:
+            yield _unit_margin(sample)
     if structure.name in ("SVC", "LinearSVC"):
         yield _stability(sample, radius, two)
 
 
-def _rbf_margin(sample: Sample) -> Bound:
+def _unit_margin(sample: Sample) -> Bound:
     structure, core = sample.structure, sample.structure.core
     weights = core.dual_coef_.toarray() if hasattr(core.dual_coef_, "toarray") else core.dual_coef_
-    squared = float((weights @ rbf_kernel(core.support_vectors_, gamma=core._gamma) @ weights.T).item())
+    kernel = core.kernel_ if hasattr(core, "kernel_") else RBF(gamma=core._gamma)
+    squared = float((weights @ kernel(core.support_vectors_) @ weights.T).item())
     length = np.sqrt(squared + float(core.intercept_[0]) ** 2)
     margins = sample.signs() * core.decision_function(structure.fixed(sample.X)) / length
     settings = structure.settings
@@ -52,7 +103,7 @@ def _rbf_margin(sample: Sample) -> Bound:
 
 def _stability(sample: Sample, radius: float | None, two: bool) -> Bound | Missing:
     structure, core = sample.structure, sample.structure.core
-    hinge = structure.name == "LinearSVC" and core.loss == "hinge" and core.penalty == "l2"
+    hinge = structure.name == "LinearSVC" and core.loss == "hinge" and exact_linear(core)
     if not hinge or core.fit_intercept or core.class_weight is not None or not two or structure.settings > 1:
         return Missing(
             STABILITY, 'it needs LinearSVC(loss="hinge", fit_intercept=False), two classes, nothing tuned on the rows'

@@ -35,9 +35,16 @@ def neighbor_bounds(sample: Sample) -> Iterator[Bound | Missing]:
     if core.n_neighbors >= sample.n:
         yield Missing(LEFT_OUT, f"without a row there are no {core.n_neighbors} neighbours left among {sample.n} rows")
         return
-    votes = core._y[core.kneighbors(return_distance=False)]  # without the row itself
-    counts = (votes[:, :, None] == np.arange(len(core.classes_))).sum(axis=1)
-    error = float((core.classes_[counts.argmax(axis=1)] != sample.y).mean())
+    if hasattr(core, "leave_one_out"):  # our own, which breaks ties by distance
+        if not (core.sample_weight_ == 1).all():
+            yield Missing(LEFT_OUT, "the theorem is about rows without weights of their own")
+            return
+        left_out = core.leave_one_out()
+    else:
+        votes = core._y[core.kneighbors(return_distance=False)]  # without the row itself
+        counts = (votes[:, :, None] == np.arange(len(core.classes_))).sum(axis=1)
+        left_out = core.classes_[counts.argmax(axis=1)]
+    error = float((left_out != sample.y).mean())
     yield sample.bound(
         LEFT_OUT,
         lambda delta: nearest_neighbor_bound(error, core.n_neighbors, sample.n, delta),
