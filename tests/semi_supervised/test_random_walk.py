@@ -14,7 +14,7 @@ import lemmata
 from contracts.problems import assert_same_bits
 from lemmata.semi_supervised import RandomWalkClassifier
 from lemmata.semi_supervised.graph import Graph
-from lemmata.semi_supervised.kernels import traps
+from lemmata.semi_supervised.kernels import probabilities, traps
 from lemmata.semi_supervised.walk import Dense, Sparse, absorb
 from semi_supervised.naive import absorption, linked, transitions, weights
 
@@ -307,6 +307,21 @@ def test_threads_and_homes_do_not_matter_to_the_sparse_route():
     assert_same_bits(*models)
     stream = RandomWalkClassifier(tol=1e-3, bandwidth=1e3).fit(lambda: zip(np.split(X, 8), np.split(y, 8), strict=True))
     assert_same_bits(stream, models[0])
+
+
+def test_bits_do_not_depend_on_where_memory_was_free():
+    """Sums had another order where their array happened to lie right behind the one that it was computed from."""
+    rng = np.random.default_rng(0)
+    start, logs = np.arange(0, 3001, 10), -rng.exponential(size=3000)
+    expected = probabilities(start, logs)
+    for extra in range(64):
+        held = [np.empty(len(logs) + extra) for _ in range(6)]  # most likely one behind the other
+        for i in (0, 2, 4):
+            held[i][: len(logs)] = logs
+            held[i + 1] = None  # where the result goes next, if it fits
+            found = probabilities(start, held[i][: len(logs)])
+            assert np.array_equal(found[0], expected[0])
+            assert np.array_equal(found[1], expected[1])
 
 
 def test_labels_of_every_kind():

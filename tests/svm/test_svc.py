@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC as LibSVC
@@ -340,3 +340,24 @@ def test_saved_machines_predict_the_same(tmp_path):
     again = lemmata.load(tmp_path / "machine.lemmata")
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.certify(X, y).holds
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_columns_of_very_different_scales(C):
+    # Pairs would take millions of steps here; libsvm does.
+    X, y = load_breast_cancer(return_X_y=True)
+    model = SVC(C, "linear").fit(X, y)
+    assert model.converged_
+    assert model.certify(X, y).holds
+    assert SVC(C, "linear", tol=1e-3).fit(X, y).converged_
+
+
+def test_rows_far_from_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = (X[:, 0] > 0).astype(int)
+    X[:, 0] += 2.0 * y
+    near, far = (SVC(kernel="linear", hard_margin=True).fit(X + shift, y) for shift in (0.0, 1e5))
+    np.testing.assert_allclose(near.coef_, far.coef_, rtol=1e-6, atol=1e-6)  # 1e5 leaves eleven digits
+    assert far.certify(X + 1e5, y).holds
+    assert np.array_equal(far.predict(X + 1e5), near.predict(X))

@@ -12,40 +12,54 @@ from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
 from lemmata.kernels.rows import products
 
-FEW = 8  # columns up to which differences are as fast as products of matrices; they lose no digits
-NEAR = {8: 1e-4, 4: 1e-2}  # for bytes of a number, the share of ‖a‖² + ‖b‖² below which a distance is done again
+# For bytes of a number: columns up to which differences, which lose no digits, are as fast as products of matrices, and
+FEW = {8: 8, 4: 32}
+NEAR = {8: 1e-4, 4: 1e-2}  # the share of ‖a‖² + ‖b‖² below which a distance from products is done again
 
 
 @kernel
 def squares_of_differences(A, columns, out):
-    """Write ‖a − b‖² for rows a and points b given column by column."""
+    """Write ‖a − b‖² for rows a and points b given column by column; four columns at a time, to write less often."""
+    d, m = columns.shape
+    fours = d - d % 4
     for i in range(A.shape[0]):
-        for j in range(columns.shape[1]):
-            out[i, j] = 0
-        for f in range(A.shape[1]):
-            x = A[i, f]
-            for j in range(columns.shape[1]):
-                out[i, j] += (x - columns[f, j]) * (x - columns[f, j])
+        row = out[i]
+        for j in range(m):
+            row[j] = 0
+        for f in range(0, fours, 4):
+            a, b, c, e = A[i, f], A[i, f + 1], A[i, f + 2], A[i, f + 3]
+            p, q, r, s = columns[f], columns[f + 1], columns[f + 2], columns[f + 3]
+            for j in range(m):
+                row[j] += (a - p[j]) * (a - p[j]) + (b - q[j]) * (b - q[j]) + (c - r[j]) * (c - r[j]) + (e - s[j]) * (e - s[j])
+        for f in range(fours, d):
+            x, column = A[i, f], columns[f]
+            for j in range(m):
+                row[j] += (x - column[j]) * (x - column[j])
 
 
 @kernel
-def squares_of_products(P, a, b, near):
-    """Replace products by ‖a‖² + ‖b‖² − 2⟨a, b⟩; what is not above its share of ‖a‖² + ‖b‖² (NaN is not) becomes −1."""
-    lost = 0
+def squares_of_products(P, a, b, near, lost):
+    """Replace products by ‖a‖² + ‖b‖² − 2⟨a, b⟩; what is not above its share of ‖a‖² + ‖b‖² (NaN is not) becomes −1.
+
+    How many these are in each row goes to `lost`.
+    """
     for i in range(P.shape[0]):
+        count = 0
         for j in range(P.shape[1]):
             both = a[i] + b[j]
             s = both - 2 * P[i, j]
             far = s > near * both
             P[i, j] = s if far else -1
-            lost += not far
-    return lost
+            count += not far
+        lost[i] = count
 
 
 @kernel
-def repair_dense(S, A, B):
+def repair_dense(S, lost, A, B):
     """Replace the entries −1 by sums of squared differences."""
     for i in range(S.shape[0]):
+        if lost[i] == 0:
+            continue
         for j in range(S.shape[1]):
             if S[i, j] < 0:
                 s = 0.0
@@ -89,16 +103,18 @@ def squared_distances(A, B):
            [2., 0., 2.]])
     """
     with np.errstate(over="ignore", invalid="ignore"):  # squares beyond the largest number are far, and are repaired if near
-        if not is_sparse(A.points) and A.points.shape[1] <= FEW:
+        if not is_sparse(A.points) and A.points.shape[1] <= FEW[A.points.dtype.itemsize]:
             S = np.empty((len(A), len(B)), A.points.dtype)
             squares_of_differences(A.points, np.ascontiguousarray(B.points.T), S)
             return S
         S = products(A.points, B.points)
-        if squares_of_products(S, A.squares, B.squares, S.dtype.type(NEAR[S.dtype.itemsize])):
+        lost = np.empty(len(S), np.int64)
+        squares_of_products(S, A.squares, B.squares, S.dtype.type(NEAR[S.dtype.itemsize]), lost)
+        if lost.any():
             if is_sparse(A.points):
                 d = A.points.shape[1]
                 parts = (part for X in (A.points, B.points) for part in (X.data, X.indices, X.indptr))
                 repair_sparse(S, *parts, np.zeros(d), np.full(d, -1))
             else:
-                repair_dense(S, A.points, B.points)
+                repair_dense(S, lost, A.points, B.points)
     return S

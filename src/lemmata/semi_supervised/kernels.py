@@ -2,6 +2,9 @@
 
 The links of row i are start[i], …, start[i+1] − 1; link e leads to row to[e] and has the probability p[e]. Tables of values
 have one line for each row, and all their columns are worked on in one pass over the links.
+
+A loop that adds up numbers writes none: a compiler may take the sum in one order where it can tell that arrays lie apart, and in
+another where they lie side by side, so that bits would depend on where memory was free.
 """
 
 import numpy as np
@@ -19,6 +22,7 @@ def probabilities(start, logs):
             largest = max(largest, logs[e])
         for e in range(start[i], start[i + 1]):
             p[e] = np.exp(logs[e] - largest)
+        for e in range(start[i], start[i + 1]):  # no writing here: see the module's docstring
             total += p[e]
         for e in range(start[i], start[i + 1]):
             p[e] /= total

@@ -11,7 +11,7 @@ from lemmata.core import threads
 from lemmata.core.config import n_threads
 from lemmata.core.kernel import kernel
 
-COLUMNS = 1024  # of a block: one block of a few hundred rows stays in the nearest memory while it is worked on
+ROWS, COLUMNS = 128, 1024  # of a block, which stays in the nearest memory while it is worked on
 FEWEST = 32  # rows there is always room for
 
 
@@ -66,7 +66,10 @@ class KernelCache:
 
         def work(start):
             part = slice(start, start + COLUMNS)
-            self.store[free, part] = self.kernel.values(ahead, self.columns[part])
+            columns = self.columns[part]
+            for first in range(0, len(missing), ROWS):
+                some = slice(first, first + ROWS)
+                put_rows(self.kernel.values(ahead[some], columns), self.store, free[some], start)
 
         threads.run(work, range(0, self.store.shape[1], COLUMNS), n_threads())
 
@@ -88,6 +91,15 @@ class KernelCache:
         self._place[:] = -1
         self._cut(len(self._place))
         self.columns = self.rows
+
+
+@kernel
+def put_rows(block, store, slots, start):
+    """Copy the rows of a block to their slots, from a column on."""
+    for i in range(block.shape[0]):
+        row = store[slots[i]]
+        for j in range(block.shape[1]):
+            row[start + j] = block[i, j]
 
 
 @kernel

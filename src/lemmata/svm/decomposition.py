@@ -15,24 +15,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lemmata.core import threads
+from lemmata.core.certificate import TINY
 from lemmata.core.config import n_threads
+from lemmata.core.data import is_sparse
 from lemmata.core.iterate import iterate
+from lemmata.kernels import Linear
 from lemmata.kernels.rows import fill
 from lemmata.svm.cache import KernelCache
-from lemmata.svm.interior import interior_point
+from lemmata.svm.interior import Thin, Whole, interior_point
 from lemmata.svm.pairs import add_rows, extremes, optimize_pairs, optimize_whole
 from lemmata.svm.polish import polish
 
-EPS = float(np.finfo(float).eps)
 SET = 1024  # variables of a working set: 512 take more rounds, 2,048 longer ones
 WHOLE = 2048  # variables of a problem that is solved at once
+THIN = 200  # columns up to which a linear kernel is left to an interior point first
 SHARE = 0.1  # of the violation that a round leaves: to solve a working set better does not pay
 STEPS = 100_000  # of one round at most, so that it can be interrupted
 FIRST = 30_000  # of the first round of a problem that is solved at once; most take a few thousand
 FINE = 1e-5  # tolerances from which on the last digits are wanted too
 PATIENCE = 5  # rounds in which a row could not be moved before it is left out
-WORTH = 0.8  # share of the rows that may stay when rows are left out: to leave out fewer is not worth the copying
-COLUMNS = 4096  # of a block of scores
+WORTH = 0.7  # share of the rows that may stay when rows are left out: to leave out fewer is not worth the copying
+COLUMNS = 2048  # of a block of scores
 
 
 class Dual(NamedTuple):
@@ -68,7 +71,6 @@ class Solution(NamedTuple):
     objective: float
     n_iter: int
     converged: bool
-    trace: np.ndarray
 
 
 class State(NamedTuple):
@@ -105,66 +107,87 @@ def solve(dual, kernel, X, *, tol, start=None, max_iter, cache_size=200.0, verbo
     (array([0.  , 0.25, 0.25, 0.  ]), 0.0)
     """
     if len(dual.row) <= WHOLE:
-        rows = kernel.prepare(X.astype(precision(tol), copy=False))
-        K = fill(kernel.values, rows, rows)
+
+        def matrix(kind):
+            rows = kernel.prepare(X.astype(kind, copy=False))
+            K = fill(kernel.values, rows, rows)
+            return K if len(K) == len(dual.row) else K[np.ix_(dual.row, dual.row)]
+
         own = Dual(np.arange(len(dual.row)), *dual[1:])
-        if len(K) < len(dual.row):
-            K = K[np.ix_(dual.row, dual.row)]
-        solution = solve_whole(own, K, tol=tol, start=start, max_iter=max_iter, name=name)
+        solution = solve_whole(own, matrix, tol=tol, start=start, max_iter=max_iter, name=name)
         return solution._replace(scores=solution.scores[: X.shape[0]])
-    exact = kernel.prepare(X.astype(np.float64, copy=False))
-    solver = _Decomposition(dual, kernel, X, exact, tol, cache_size)
-    a = np.zeros(len(dual.row)) if start is None else start
-    n = X.shape[0]
-    scores = np.zeros(n) if start is None else solver.exact_scores(a)
-    state = State(a, scores, _objective(dual, a, scores), np.zeros(0, dtype=int), np.arange(n), np.zeros(n, dtype=int), True)
-    run = iterate(solver.round, state, max_iter=max_iter, tol=tol, name=name, verbose=verbose)
-    state = run.state if run.state.exact else solver.refreshed(run.state)
-    a, scores = state.a, state.scores
+    n, exact = X.shape[0], kernel.prepare(X.astype(np.float64, copy=False))
 
     def square(one, other):
         return fill(kernel.values, exact[dual.row[one]], exact[dual.row[other]])
 
-    a, change = polish(dual, square, a, scores) if tol <= FINE else (a, np.zeros(len(a)))
-    if change.any():
-        scores = scores + scores_of(kernel, exact, exact, np.bincount(dual.row, change, n))
-    return _solution(dual, a, scores, run)
+    def polished(a, scores):
+        a, change = polish(dual, square, a, scores)
+        return a, scores + scores_of(kernel, exact, exact, np.bincount(dual.row, change, n)) if change.any() else scores
+
+    solver = _Decomposition(dual, kernel, X, exact, tol, cache_size)
+    if start is None and isinstance(kernel, Linear) and not is_sparse(X) and X.shape[1] <= THIN:
+        start = balanced_pair(interior_point(Thin(exact.points[dual.row]), dual.sign, dual.linear, dual.cap), dual.sign)
+        start, scores = polished(start, solver.scores(start, exact))
+    elif start is None:
+        start, scores = np.zeros(len(dual.row)), np.zeros(n)
+    else:
+        scores = solver.scores(start, exact)
+    state = State(start, scores, _objective(dual, start, scores), np.zeros(0, int), np.arange(n), np.zeros(n, int), True)
+    with threads.serial_blas():  # between the threads' turns there are only short vectors, for which BLAS needs no helpers
+        run = iterate(solver.round, state, max_iter=max_iter, tol=tol, name=name, verbose=verbose)
+    state = run.state if run.state.exact else solver.refreshed(run.state)
+    a, scores = polished(state.a, state.scores) if tol <= FINE else (state.a, state.scores)
+    ends = _ends(dual, a, scores)
+    return Solution(a, scores, _bias(*ends), ends[0] - ends[1], _objective(dual, a, scores), run.n_iter, run.converged)
 
 
-def rounding(lengths, a):
+def balanced_pair(a, sign):
+    """Return the variables with the heavier sign scaled down, so that Σ sₜaₜ = 0."""
+    plus, minus = a[sign > 0].sum(), a[sign < 0].sum()
+    least = min(plus, minus)
+    return a * np.where(sign > 0, least / max(plus, TINY), least / max(minus, TINY))
+
+
+def rounding(lengths, a, kind=np.float64):
     """Return what a violation can be by rounding alone, for rows of these lengths in the features of the kernel."""
-    return 4 * EPS * float(lengths.max() * (lengths @ a))
+    return 4 * float(np.finfo(kind).eps) * float(lengths.max() * (lengths @ a))
 
 
-def precision(tol):
-    """Return the precision of kernel matrices for a tolerance: a rough one is reached in float32."""
-    return np.float64 if tol <= FINE else np.float32
-
-
-def solve_whole(dual, K, *, tol, start=None, max_iter, name="SVC"):
-    """Solve a dual problem whose kernel matrix of variables is given; rows are variables."""
+def solve_whole(dual, matrix, *, tol, start=None, max_iter, name="SVC"):
+    """Solve a dual problem whose rows are its variables; `matrix` gives their kernel matrix in float32 or float64."""
+    K = matrix(np.float64 if tol <= FINE else np.float32)
     lengths = np.sqrt(np.abs(K.diagonal()).astype(float))
-    a = np.zeros(len(K)) if start is None else start.copy()
 
     def polished(a, scores):
         a, change = polish(dual, lambda one, other: K[np.ix_(one, other)], a, scores)
         return a, scores + K @ change if change.any() else scores
 
     def round_of(state):
-        a, scores, number = state
+        nonlocal K
+        a, _, _, number = state
         if number == 1:  # pairs did not get there: leave the valley by another way
-            a = interior_point(K.astype(float, copy=False), dual.sign, dual.linear, dual.cap)
+            K = K if K.dtype == np.float64 else matrix(np.float64)
+            a = balanced_pair(interior_point(Whole(K), dual.sign, dual.linear, dual.cap), dual.sign)
             a, _ = polished(a, K @ (dual.sign * a))
         a = a.copy()
-        sense = max(tol, rounding(lengths, a))
-        scores, violation = optimize_whole(K, a, dual.sign, dual.linear, dual.cap, sense, STEPS if number else FIRST)
-        return (a, scores, number + 1), _objective(dual, a, scores), violation - max(rounding(lengths, a) - tol, 0.0)
+        sense, steps = max(tol, rounding(lengths, a)), STEPS if number else FIRST
+        scores, high, low, free = optimize_whole(K, a, dual.sign, dual.linear, dual.cap, sense, steps)
+        excess = high - low - max(rounding(lengths, a) - tol, 0.0)
+        if K.dtype == np.float32 and rounding(lengths, a, np.float32) > tol:
+            excess = np.inf  # whatever it seems to be
+        return (a, scores, (high, low, free), number + 1), _objective(dual, a, scores), excess
 
-    run = iterate(round_of, (a, None, 0), max_iter=max_iter, tol=tol, name=name)
-    a, scores, _ = run.state
+    state, _, excess = round_of((np.zeros(len(K)) if start is None else start, None, None, 0))
+    n_iter, converged = 1, excess <= tol
+    if not converged:  # most problems need one round, and are too short for any ado
+        run = iterate(round_of, state, max_iter=max_iter, tol=tol, name=name)
+        state, n_iter, converged = run.state, 1 + run.n_iter, run.converged
+    a, scores, ends, _ = state
     if tol <= FINE:
         a, scores = polished(a, scores)
-    return _solution(dual, a, scores, run)
+        ends = _ends(dual, a, scores)
+    return Solution(a, scores, _bias(*ends), ends[0] - ends[1], _objective(dual, a, scores), n_iter, converged)
 
 
 def _objective(dual, a, scores):
@@ -172,19 +195,19 @@ def _objective(dual, a, scores):
     return float(a @ (0.5 * dual.sign * scores[dual.row] + dual.linear))
 
 
-def _solution(dual, a, scores, run):
-    """Put together what was found; the bias is the mean over free variables, or the middle of what optimality allows."""
+def _ends(dual, a, scores):
+    """Return the largest v that may go up, the least that may go down, and the mean v of free variables (NaN without any)."""
     v = dual.values(scores)
     high, low = dual.extremes(a, v)
-    top, bottom = high.max(), low.min()
-    free = (high > -np.inf) & (low < np.inf)
-    if free.any():
-        bias = float(v[free].mean())
-    elif np.isfinite(top) and np.isfinite(bottom):
-        bias = float(top + bottom) / 2
-    else:  # all variables at one end: one side is open
-        bias = float(top if np.isfinite(top) else bottom)
-    return Solution(a, scores, bias, float(top - bottom), _objective(dual, a, scores), run.n_iter, run.converged, run.trace)
+    free = v[(high > -np.inf) & (low < np.inf)]
+    return high.max(), low.min(), free.mean() if len(free) else np.nan
+
+
+def _bias(high, low, free):
+    """Return the mean over free variables, or the middle of what optimality allows, or its only end."""
+    if not np.isnan(free):
+        return float(free)
+    return float((high + low) / 2 if np.isfinite(high + low) else high if np.isfinite(high) else low)
 
 
 class _Decomposition:
@@ -211,7 +234,7 @@ class _Decomposition:
         before, a_chosen, v_chosen = a[chosen], a[chosen], v[chosen]
         slots = self.cache.slots(part.row[chosen])
         rows = self.cache.rows[part.row[chosen]]
-        square = self.kernel.values(rows, rows)  # faster than to pick its entries from the store, and as exact
+        square = fill(self.kernel.values, rows, rows)  # faster than to pick its entries from the store, and as exact
         target = max(sense, SHARE * violation)
         own = Dual(np.arange(len(chosen)), *(field[chosen] for field in part[1:]))
         steps, lowered = optimize_pairs(square, a_chosen, v_chosen, own.sign, own.cap, target, STEPS)
@@ -246,6 +269,7 @@ class _Decomposition:
     def _moved(self, state, slots, change):
         """Return the scores after a change of the coefficients of the rows in these slots."""
         totals = np.zeros(len(state.rows))
+        slots, change = slots[change != 0], change[change != 0]
 
         def work(start):
             add_rows(self.cache.store, slots, change, totals, start, min(start + COLUMNS, len(totals)))
@@ -268,17 +292,21 @@ class _Decomposition:
         return state._replace(idle=idle, rows=state.rows[kept])
 
     def refreshed(self, state):
-        """Return the state with the exact scores of all rows, all of which take part again."""
+        """Return the state with the scores of all rows, all of which take part again: exact, unless the tolerance is rough."""
         n = len(state.scores)
+        if self.tol <= FINE:
+            scores = self.scores(state.a, self.exact)
+        else:  # the scores of the rows that were left out are all that is missing
+            scores, absent = state.scores.copy(), np.setdiff1d(np.arange(n), state.rows, assume_unique=True)
+            scores[absent] = self.scores(state.a, self.cache.rows, absent)
         if len(state.rows) < n:
             self.cache.widen()
-        scores = self.exact_scores(state.a)
         objective = _objective(self.dual, state.a, scores)
         return state._replace(scores=scores, objective=objective, rows=np.arange(n), idle=np.zeros(n, dtype=int), exact=True)
 
-    def exact_scores(self, a):
-        """Compute the scores of all rows in float64."""
-        return scores_of(self.kernel, self.exact, self.exact, self.dual.coefficients(a, len(self.exact)))
+    def scores(self, a, rows, which=slice(None)):
+        """Compute the scores of some rows, in the precision in which the rows are prepared."""
+        return scores_of(self.kernel, rows[which], rows, self.dual.coefficients(a, len(rows)))
 
 
 def _another_way(dual, K, a, v):
@@ -286,7 +314,7 @@ def _another_way(dual, K, a, v):
     K = K.astype(float)
     sums = K @ (dual.sign * a)
     linear = -dual.sign * (v + sums)  # what the objective of these variables has beside their own quadratic part
-    best = interior_point(K, dual.sign, linear, dual.cap, float(dual.sign @ a))
+    best = interior_point(Whole(K), dual.sign, linear, dual.cap, float(dual.sign @ a))
     change = dual.sign * (best - a)
     return best, float(v @ change - 0.5 * change @ K @ change)
 
@@ -319,5 +347,6 @@ def block_scores(kernel, points, rows, coefficients):
     scores = np.zeros((len(points), *coefficients.shape[1:]))
     for first in range(0, len(used), TERMS):
         terms = slice(first, first + TERMS)
-        scores += kernel.values(points, ahead[terms]) @ factors[terms]
+        K = kernel.values(points, ahead[terms])
+        scores += K @ factors[terms].astype(K.dtype)
     return scores

@@ -1,13 +1,14 @@
 """Dual coordinate ascent for linear support vector machines: one slope at a time, each to its best.
 
 In the dual problem of `linear_objective`, with βᵢ = cᵢ aᵢ and w = Σ βᵢ xᵢ kept up to date, the best value of one βᵢ has a
-closed form: with the residual r = tᵢ − w·xᵢ − b and the curvature h = ‖xᵢ‖² + σ + μ/cᵢ,
+closed form: with the residual r = tᵢ − w·xᵢ − b and the curvature h = ‖xᵢ‖² + σ + μ/cᵢ, xᵢ being measured from the mean row m,
 
     βᵢ ← clip(soft(βᵢ + (r − μ aᵢ)/h, ε/h)),    soft(β, e) = sign(β)·max(|β| − e, 0),
 
-which costs as much as the row has numbers that are not zero. The free intercept asks for Σ βᵢ = 0: the method of multipliers
-keeps b = b₀ + σ Σ βᵢ, which is a constant column of height √σ, and moves b₀ to b after each epoch, until nothing is left to
-move. Rows whose slope is at a bound, and would go farther by more than any slope moved in the last epoch, are left out until
+which costs as much as the row has numbers that are not zero: Σ βᵢ, w·m and m·xᵢ are kept, so that m is never taken off. The
+free intercept asks for Σ βᵢ = 0: the method of multipliers keeps b = b₀ + σ Σ βᵢ, which is a constant column of height √σ, and
+moves b₀ to b after each epoch, until nothing is left to move. Far from the origin, or with σ that does not suit the rows, b
+and w would wait for each other for thousands of epochs. Rows whose slope is at a bound, and would go farther by more than any slope moved in the last epoch, are left out until
 the rest has converged (shrinking) [1]. Rows are visited in random order, in each block; blocks in the order of the table.
 
 [1] Hsieh, Chang, Lin, Keerthi & Sundararajan, ICML (2008). [2] Ho & Lin, J. Mach. Learn. Res. 13 (2012), for regression.
@@ -25,26 +26,27 @@ from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as seeded
 from lemmata.linear_model.stochastic import fold, recut, stored
 from lemmata.svm.linear_intercept import best_intercept
-from lemmata.svm.linear_objective import Step, centers_block, rows_of, transposed
+from lemmata.svm.linear_objective import Step, centers_block, rows_of, scores, transposed
 
-COLUMN = 1.0  # σ
+COLUMN = 0.02  # σ as a share of ‖x‖², on average; at least such that slopes of one size move b by a unit of the targets
 CHUNK = 64  # rows that are visited together, in random order: near each other in memory, so that they are read once
 FIRST, CLOSER = 1e-2, 5.0  # violation, in units of the targets, at which all rows are looked at, and by how much it falls then
 
 
 class Plane(NamedTuple):
-    """What the rows of all blocks share: coefficients; and Σ β, b₀, the largest violation and Σ s(ta − ε|a| − ½μa²)."""
+    """What the rows of all blocks share: Σ β x; and Σ β, b₀, the largest violation, Σ s(ta − ε|a| − ½μa²) and Σ β x·m."""
 
     coef: np.ndarray
-    shared: np.ndarray  # (4,)
+    shared: np.ndarray  # (5,)
 
 
 class Rows(NamedTuple):
-    """What a block keeps: slopes, the rows that are visited, and ‖x‖² of each row."""
+    """What a block keeps: slopes, the rows that are visited, and ‖x − m‖² and m·x of each row."""
 
     slopes: np.ndarray
     active: np.ndarray
     squares: np.ndarray
+    levers: np.ndarray
 
 
 class Ascent(NamedTuple):
@@ -91,13 +93,15 @@ def row_add(values, indices, indptr, i, share, w):
 
 @kernel
 def visit_rows(
-    values, indices, indptr, squares, t, s, slopes, active, coef, shared, C, epsilon, two_sided, width, free, leave, rng
-):
+    values, indices, indptr, squares, levers, t, s, slopes, active, coef, shared, lift, C, epsilon, two_sided, width, free,
+    leave, rng,
+):  # fmt: skip
     """Set the slopes of the active rows of a block to their best, one after another; mark rows to be left out.
 
     Parameters
     ----------
     active : Numbers of the rows to visit, ascending; a row to be left out becomes −1.
+    lift : ‖m‖².
     width : μ: 0 for bounded slopes, ½ for squared losses.
     free : σ, or 0 without an intercept.
     leave : Violation beyond which a row at a bound is left out.
@@ -114,7 +118,8 @@ def visit_rows(
             i = active[start + j]
             c = C if s is None else C * s[i]
             a = slopes[i]
-            r = t[i] - row_dot(values, indices, indptr, i, coef) - shared[1] - free * shared[0] - width * a
+            f = row_dot(values, indices, indptr, i, coef) - shared[4] - shared[0] * (levers[i] - lift)  # w·(x − m)
+            r = t[i] - f - shared[1] - free * shared[0] - width * a
             if a == 0:
                 out = epsilon - abs(r) if two_sided else epsilon - r * t[i]
             elif bounded and abs(a) == 1:
@@ -141,6 +146,7 @@ def visit_rows(
                 slopes[i] = b
                 row_add(values, indices, indptr, i, c * (b - a), coef)
                 shared[0] += c * (b - a)
+                shared[4] += c * (b - a) * levers[i]
 
 
 def squares_of(X):
@@ -150,17 +156,29 @@ def squares_of(X):
     return np.einsum("ij,ij->i", X, X, dtype=float)
 
 
-def visit_block(X, y, weight, plane, own, loss, C, width, free, leave, seed, epoch):
+def kept_of(X, slopes, center):
+    """Return what a block keeps before its first visit; squared lengths set the size of steps, and need few digits."""
+    levers = scores(X, center, 0.0)
+    return Rows(slopes, np.arange(0), np.maximum(squares_of(X) - 2 * levers + center @ center, 0.0), levers)
+
+
+def length_of(X, weight, center):
+    """Return the mean of ‖x − m‖² over the rows of a block."""
+    squares = kept_of(X, None, center).squares
+    return float(np.average(squares, weights=weight if weight is not None and np.any(weight) else None))
+
+
+def visit_block(X, y, weight, plane, own, loss, center, C, width, free, leave, seed, epoch):
     """Visit the rows of a block; return (plane, what the block keeps). A block that keeps no active rows visits all."""
     t, s = rows_of(y, weight, loss)
-    own = Rows(np.zeros(len(t)), np.arange(0), squares_of(X)) if own is None else own
+    own = kept_of(X, np.zeros(len(t)), center) if own is None else own
     slopes, active = own.slopes.copy(), own.active.copy() if len(own.active) else np.arange(len(t))
     rng = seeded(np.random.default_rng([seed, epoch, len(t)]))
-    given = (C, loss.epsilon, loss.two_sided, width, free, leave, rng)
-    visit_rows(*stored(X), own.squares, t, s, slopes, active, *plane, *given)
+    given = (float(center @ center), C, loss.epsilon, loss.two_sided, width, free, leave, rng)
+    visit_rows(*stored(X), own.squares, own.levers, t, s, slopes, active, *plane, *given)
     worth = t * slopes - loss.epsilon * np.abs(slopes) - width / 2 * slopes**2
     plane.shared[3] += worth.sum() if s is None else s @ worth
-    return plane, Rows(slopes, active[active >= 0], own.squares)
+    return plane, own._replace(slopes=slopes, active=active[active >= 0])
 
 
 def whole(problem):
@@ -169,14 +187,15 @@ def whole(problem):
     return replace(problem, blocks=recut(blocks, blocks.n_rows)) if isinstance(blocks, ArrayBlocks) else problem
 
 
-def near_block(X, y, weight, plane, own, loss, C, step):
+def near_block(X, y, weight, plane, own, loss, center, C, step):
     """Begin with the slopes that a proximal step from the middle gives; add up what they make of the plane."""
     slopes = centers_block(X, y, weight, loss, (step,))
     s = rows_of(y, weight, loss)[1]
     beta = C * (slopes if s is None else s * slopes)
     plane.coef[:] += transposed(X, beta)
-    plane.shared[0] += beta.sum()
-    return plane, Rows(slopes, np.arange(0), squares_of(X))
+    own = kept_of(X, slopes, center)
+    plane.shared[[0, 4]] += beta.sum(), beta @ own.levers
+    return plane, own
 
 
 class CoordinateAscent:
@@ -184,20 +203,23 @@ class CoordinateAscent:
 
     Parameters
     ----------
-    problem : From `margin_problem`, whose blocks are visited.
+    problem : From `margin_problem`.
     unit : Of the targets.
     tol : Share of the objective that the duality gap may have.
     seed : Of the order of the rows.
     """
 
     def __init__(self, problem, unit, tol, seed):
-        self.problem, self.unit, self.ends, self.seed = problem, unit, tol, seed
-        self.C, self.free = 1 / problem.penalty, COLUMN * problem.intercept
-        self.width = 0.0 if problem.loss.bounded else problem.width
+        X, _, weight = problem.blocks.first()  # which is the same in every home
+        self.problem, self.unit, self.ends, self.seed = whole(problem), unit, tol, seed
+        self.C, self.width = 1 / problem.penalty, 0.0 if problem.loss.bounded else problem.width
+        least = (unit if problem.loss.bounded else 1.0) / (self.C * problem.total)
+        self.free = max(COLUMN * length_of(X, weight, problem.center), least) if problem.intercept else 0.0
 
     def start(self, theta):
         """Return the first state: no slopes, and the intercept of given planes."""
-        shared = np.array([0.0, self.problem.parameters(theta)[1][0], 0.0, 0.0])
+        coef, intercept = self.problem.parameters(theta)
+        shared = np.array([0.0, intercept[0] + self.problem.center @ coef[:, 0], 0.0, 0.0, 0.0])
         return Ascent(Plane(np.zeros(self.problem.blocks.n_columns), shared), (), 0, np.inf, FIRST)
 
     def near(self, theta, width):
@@ -205,19 +227,21 @@ class CoordinateAscent:
         state = self.start(theta)
         coef, intercept, *_ = self.problem.at(theta)
         step = Step(coef, intercept, width * self.unit)
-        plane, memory = fold(self.problem.blocks, Visit(near_block, (self.problem.loss, self.C, step)), state.plane)
+        given = (self.problem.loss, self.problem.center, self.C, step)
+        plane, memory = fold(self.problem.blocks, Visit(near_block, given), state.plane)
         plane.shared[1] -= self.free * plane.shared[0]
         return state._replace(plane=plane, memory=memory)
 
     def step(self, state):
         """Visit the active rows once; return (state, minus the dual objective, duality gap once that is known)."""
         plane, memory, epoch, leave, goal = state
-        plane = Plane(plane.coef, plane.shared * np.array([1.0, 1.0, 0.0, 0.0]))
-        given = (self.problem.loss, self.C, self.width, self.free, leave, self.seed, epoch)
+        plane = Plane(plane.coef, plane.shared * np.array([1.0, 1.0, 0.0, 0.0, 1.0]))
+        given = (self.problem.loss, self.problem.center, self.C, self.width, self.free, leave, self.seed, epoch)
         plane, memory = fold(self.problem.blocks, Visit(visit_block, given), plane, memory or None)
         violation, whole = plane.shared[2] / self.unit, leave == np.inf
         plane.shared[1] += self.free * plane.shared[0]
-        dual = (self.C * plane.shared[3] - plane.coef @ plane.coef / 2) / (self.C * self.problem.total)
+        coef = self.centered(plane)
+        dual = (self.C * plane.shared[3] - coef @ coef / 2) / (self.C * self.problem.total)
         gap = np.inf
         if violation <= goal and whole:
             gap, goal = self.gap(plane, dual), goal / CLOSER
@@ -227,18 +251,23 @@ class CoordinateAscent:
             memory = tuple(rows._replace(active=rows.active[:0]) for rows in memory)
         return Ascent(plane, memory, epoch + 1, leave, goal), -dual, gap
 
+    def centered(self, plane):
+        """Return w = Σ β (x − m)."""
+        return plane.coef - plane.shared[0] * self.problem.center
+
     def gap(self, plane, dual):
         """Return the duality gap, relative to the objective; what the sum of all β is off by counts with it."""
-        beta, b, problem = plane.shared[0], plane.shared[1], self.problem
+        coef, beta, b, problem = self.centered(plane), *plane.shared[:2], self.problem
         if problem.intercept and problem.loss.bounded:
-            b = best_intercept(problem.blocks, plane.coef, problem.loss)
-        value = problem.evaluate(problem.theta(plane.coef[:, None], np.array([b])))[2]
+            b = best_intercept(problem.blocks, coef, problem.loss) + problem.center @ coef
+        value = problem.evaluate(problem.theta(coef[:, None], np.array([b - problem.center @ coef])))[2]
         off = problem.intercept * (abs(b) + self.unit) * abs(beta) / (self.C * self.problem.total)
         return (value - dual + off) / max(value, np.finfo(float).tiny)
 
     def theta(self, state):
         """Return the planes of a state in standard coordinates."""
-        return self.problem.theta(state.plane.coef[:, None], state.plane.shared[1:2])
+        coef = self.centered(state.plane)
+        return self.problem.theta(coef[:, None], state.plane.shared[1:2] - self.problem.center @ coef)
 
 
 class Visit:

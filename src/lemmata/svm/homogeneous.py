@@ -35,6 +35,13 @@ class HomogeneousDual:
     step : s.
     trace : g after every step.
     converged : Whether the gap came down to tol.
+
+    Examples
+    --------
+    >>> K, y = np.array([[1.0, -1.0], [-1.0, 4.0]]), [1, -1]
+    >>> result = homogeneous_dual(K, y)
+    >>> result.multipliers.round(6), round(result.primal, 6), result.converged
+    (array([1., 0.]), 0.5, True)
     """
 
     multipliers: np.ndarray

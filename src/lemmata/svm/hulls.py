@@ -44,6 +44,12 @@ class HullDistance:
     b : Bias of the plane; None where hulls meet.
     p, q : (d,), the nearest points, for the linear kernel; None for others, whose points are no rows.
     kernel : The kernel with all its numbers.
+
+    Examples
+    --------
+    >>> found = hull_distance([[0.0, 1.0], [0.0, -1.0], [3.0, 0.0]], [0, 0, 1])
+    >>> found.p, found.q, found.margin, found.separable
+    (array([3., 0.]), array([0., 0.]), 1.5, True)
     """
 
     mu: np.ndarray

@@ -22,7 +22,7 @@ from lemmata.core.blocks import add
 from lemmata.core.certificate import EQUI_LIMIT, GAP_LIMIT, SAME_LIMIT, TINY, Check, gap, length
 from lemmata.core.iterate import iterate
 from lemmata.linear_model.stochastic import fold
-from lemmata.svm.dual_coordinate import CoordinateAscent, whole
+from lemmata.svm.dual_coordinate import CoordinateAscent
 from lemmata.svm.linear_intercept import best_intercept
 from lemmata.svm.linear_newton import ProximalNewton, is_wide
 from lemmata.svm.linear_objective import rows_of, slopes_block, transposed
@@ -76,19 +76,19 @@ class AscentSlopes:
     """Slopes from coordinate ascent that starts where given planes suggest it: for wide tables and plain losses."""
 
     def __init__(self, problem, unit, theta):
-        self.problem = whole(problem)
-        self.solver = CoordinateAscent(self.problem, unit, GAP_LIMIT / 10, seed=0)
+        self.solver = CoordinateAscent(problem, unit, GAP_LIMIT / 10, seed=0)
         self.state = _ended(self.solver, self.solver.near(theta, FAR), EPOCHS)
         self.theta = self.solver.theta(self.state)
 
     def sums(self, shares):
         """Return `dual_sums` over all rows."""
+        problem = self.solver.problem
 
         def visit(X, y, weight, total, own):
-            part = dual_sums(X, y, weight, own.slopes, self.problem.loss, 0.0, shares, self.problem.center)
+            part = dual_sums(X, y, weight, own.slopes, problem.loss, 0.0, shares, problem.center)
             return part if total is None else add(total, part), own
 
-        return fold(self.problem.blocks, visit, None, self.state.memory)[0]
+        return fold(problem.blocks, visit, None, self.state.memory)[0]
 
 
 def _ended(solver, state, most):

@@ -12,7 +12,7 @@ import numpy as np
 
 from lemmata.core.estimator import as_output
 from lemmata.linear_model.stochastic import on_threads
-from lemmata.svm.dual_coordinate import CoordinateAscent, whole
+from lemmata.svm.dual_coordinate import CoordinateAscent
 from lemmata.svm.linear_certificate import optimality
 from lemmata.svm.linear_intercept import best_intercept
 from lemmata.svm.linear_newton import ProximalNewton, is_wide, margin_problem
@@ -45,7 +45,7 @@ class Machine:
         if solver == "newton" or (solver == "auto" and not is_wide(self.problems[0][0])):
             self.solvers = [ProximalNewton(problem, unit, tol) for problem, unit, _ in self.problems]
         else:
-            self.solvers = [CoordinateAscent(whole(problem), unit, GAP * tol, seed) for problem, unit, _ in self.problems]
+            self.solvers = [CoordinateAscent(problem, unit, GAP * tol, seed) for problem, unit, _ in self.problems]
 
     def start(self):
         """Return the first state."""

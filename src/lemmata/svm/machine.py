@@ -31,6 +31,24 @@ def load(blocks, sample_weight):
     return rows, np.asarray(y), weight, numbers
 
 
+def centered(kernel, rows):
+    """Take the mean off rows for the linear kernel: balanced coefficients do not feel it, but rounding does.
+
+    Returns
+    -------
+    The rows, and the mean, or None where nothing is taken off.
+    """
+    if not isinstance(kernel, Linear) or is_sparse(rows):
+        return rows, None
+    mean = rows.mean(axis=0, dtype=float)
+    return rows - mean, mean
+
+
+def shift_of(coefficients, rows, mean):
+    """Return by how much the bias is smaller when the mean is back in the rows; coefficients are (n,) or (n, m)."""
+    return np.zeros(coefficients.shape[1:]) if mean is None else mean @ (rows.T @ coefficients)
+
+
 def score_block(X, weight, kernel, support, coefficients, intercept):
     """Scores of a block, (n, m), over support vectors that were prepared."""
     scores = np.empty((X.shape[0], coefficients.shape[1]))
@@ -90,6 +108,11 @@ class KernelMachine(Estimator):
             return Precomputed((matrix + matrix.T) / 2), np.arange(len(matrix), dtype=float)[:, None]
         kernel = choose_kernel(self.kernel, rows, weight, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
         return kernel, rows
+
+    def _options(self):
+        """Return what the solver needs to know."""
+        options = {"tol": self.tol, "max_iter": self.max_iter, "cache_size": self.cache_size}
+        return options | {"verbose": self.verbose, "name": type(self).__name__}
 
     def _keep_support(self, kernel, rows, support, numbers):
         """Keep the kernel and the support vectors, which are these of the rows."""

@@ -9,6 +9,8 @@ Certificate: a dual point made of the coefficients bounds the objective of every
 [1] Cortes & Vapnik, Mach. Learn. 20 (1995).
 """
 
+from threading import local
+
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
@@ -21,8 +23,8 @@ from lemmata.core.config import n_threads
 from lemmata.core.estimator import Classifier, as_output
 from lemmata.kernels.validity import warn_if_indefinite
 from lemmata.svm import link
-from lemmata.svm.decomposition import WHOLE, Dual, precision, scores_of, solve, solve_whole
-from lemmata.svm.machine import KernelMachine, load
+from lemmata.svm.decomposition import FINE, WHOLE, Dual, scores_of, solve, solve_whole
+from lemmata.svm.machine import KernelMachine, centered, load, shift_of
 from lemmata.svm.one_against_one import by_machine, class_scores, laid_out, pairs_of
 from lemmata.svm.optimality import judge_classifier, judge_hard_margin, margin_check, one_sided, verdict_checks
 from lemmata.svm.separable import refuse_inseparable
@@ -67,25 +69,43 @@ def solve_pairs(kernel, rows, labels, caps, n_classes, old=None, **options):
             results[p] = which, dual.sign, solve(dual, kernel, rows[which], start=start, **options)
         return results
     small = {key: options[key] for key in ("tol", "max_iter", "name")}
-    ahead = kernel.prepare(rows[order].astype(precision(options["tol"])))
-    ahead = [ahead[end - count : end] for end, count in zip(np.cumsum(counts), counts, strict=True)]
-    own = {}  # the matrix of a class, which takes part in many pairs
+    moved, room = rows[order], local()
+    parts = {}  # the rows of each class, and their matrix, which takes part in many pairs; that of a pair is forgotten
 
-    def prepare(c):
-        own[c] = kernel.values(ahead[c], ahead[c])
+    def prepare(kind):
+        ahead = kernel.prepare(moved.astype(kind))
+        ahead = [ahead[end - count : end] for end, count in zip(np.cumsum(counts), counts, strict=True)]
+        parts[kind] = ahead, [kernel.values(some, some) for some in ahead]
 
     def work(p):
         which, dual, start = posed(p)
-        (i, j), m = pairs[p], counts[pairs[p][0]]
-        K = np.empty((len(which), len(which)), own[i].dtype)
-        K[:m, :m], K[m:, m:] = own[i], own[j]
-        K[:m, m:] = kernel.values(ahead[i], ahead[j])
-        K[m:, :m] = K[:m, m:].T
-        results[p] = which, dual.sign, solve_whole(dual, K, start=start, **small)
+        (i, j), m, n = pairs[p], counts[pairs[p][0]], len(which)
 
-    threads.run(prepare, range(n_classes), n_threads())
+        def matrix(kind):
+            if kind not in parts:
+                prepare(kind)
+            ahead, own = parts[kind]
+            if not hasattr(room, kind.__name__):
+                setattr(room, kind.__name__, np.empty(np.partition(counts, -2)[-2:].sum() ** 2, kind))
+            K = getattr(room, kind.__name__)[: n * n].reshape(n, n)
+            K[:m, :m], K[m:, m:] = own[i], own[j]
+            K[:m, m:] = kernel.values(ahead[i], ahead[j])
+            K[m:, :m] = K[:m, m:].T
+            return K
+
+        results[p] = which, dual.sign, solve_whole(dual, matrix, start=start, **small)
+
+    prepare(np.float64 if options["tol"] <= FINE else np.float32)
     threads.run(work, range(len(pairs)), n_threads())
     return results
+
+
+def combined(machines, n_rows):
+    """Return the coefficients y·α of all machines, (rows, machines)."""
+    coefficients = np.zeros((n_rows, len(machines)))
+    for p, (which, signs, solution) in enumerate(machines):
+        coefficients[which, p] = signs * solution.a
+    return coefficients
 
 
 class SVC(Classifier, KernelMachine):
@@ -194,31 +214,27 @@ class SVC(Classifier, KernelMachine):
         self.class_weight_ = class_weights(self.class_weight, labels, weight, self.classes_)
         caps = self._caps(labels, weight)
         if self.hard_margin:
-            refuse_inseparable(kernel, rows, labels, pairs_of(len(self.classes_)), self.classes_)
+            refuse_inseparable(kernel, centered(kernel, rows)[0], labels, pairs_of(len(self.classes_)), self.classes_)
         if old is not None and (len(old) != len(labels) or old.shape[1] != len(pairs_of(len(self.classes_)))):
             old = None
-        machines = solve_pairs(kernel, rows, labels, caps, len(self.classes_), old, **self._options())
-        self._keep(kernel, rows, labels, numbers, machines)
+        moved, mean = centered(kernel, rows)
+        machines = solve_pairs(kernel, moved, labels, caps, len(self.classes_), old, **self._options())
+        coefficients = self._keep(labels, machines)
+        self.intercept_ -= shift_of(coefficients, moved, mean)
+        support, self.dual_coef_, self.n_support_ = laid_out(coefficients, labels, len(self.classes_))
+        self._keep_support(kernel, rows, support, numbers)
+        vars(self).pop("link_", None)
         if self.probability:
-            self.link_ = self._fit_link(kernel, rows, labels, weight)
+            self.link_ = self._fit_link(kernel, moved, labels, weight)
         return self
-
-    def _options(self):
-        """Return what the solver needs to know."""
-        options = {"tol": self.tol, "max_iter": self.max_iter, "cache_size": self.cache_size}
-        return options | {"verbose": self.verbose, "name": type(self).__name__}
 
     def _caps(self, labels, weight):
         """Return the upper bounds of the dual variables."""
         return np.full(len(labels), np.inf) if self.hard_margin else self.C * self.class_weight_[labels] * weight
 
-    def _keep(self, kernel, rows, labels, numbers, machines):
-        """Keep the solutions."""
-        coefficients = np.zeros((len(labels), len(machines)))
-        for p, (which, signs, solution) in enumerate(machines):
-            coefficients[which, p] = signs * solution.a
-        support, self.dual_coef_, self.n_support_ = laid_out(coefficients, labels, len(self.classes_))
-        self._keep_support(kernel, rows, support, numbers)
+    def _keep(self, labels, machines):
+        """Keep what the solutions say of themselves; return the coefficients, (rows, machines)."""
+        coefficients = combined(machines, len(labels))
         self.intercept_ = np.array([solution.bias for _, _, solution in machines])
         norms = np.array([coefficients[which, p] @ solution.scores for p, (which, _, solution) in enumerate(machines)])
         with np.errstate(divide="ignore"):
@@ -226,7 +242,7 @@ class SVC(Classifier, KernelMachine):
         self.n_iter_ = np.array([solution.n_iter for _, _, solution in machines], dtype=np.int32)
         self.converged_ = all(solution.converged for _, _, solution in machines)
         self._shape = (len(labels), self.n_features_in_)
-        vars(self).pop("link_", None)
+        return coefficients
 
     @property
     def shape_fit_(self):
@@ -279,9 +295,7 @@ class SVC(Classifier, KernelMachine):
         def scores_without(fold):
             seen, unseen = np.flatnonzero(~fold), np.flatnonzero(fold)
             machines = solve_pairs(kernel, rows[seen], labels[seen], caps[seen], k, **self._options() | {"verbose": 0})
-            coefficients = np.zeros((len(seen), len(machines)))
-            for p, (which, signs, solution) in enumerate(machines):
-                coefficients[which, p] = signs * solution.a
+            coefficients = combined(machines, len(seen))
             ahead = kernel.prepare(rows[seen].astype(float))
             scores = scores_of(kernel, kernel.prepare(rows[unseen].astype(float), ahead), ahead, coefficients)
             scores += [solution.bias for _, _, solution in machines]
@@ -308,7 +322,9 @@ class SVC(Classifier, KernelMachine):
         coefficients = self._coefficients()
         expected = class_weights(self.class_weight, labels, weight, self.classes_)
         checks.append(same(self.class_weight_, expected, "class weights", "the factors of C are those asked for"))
-        verdicts = self._verdicts(kernel, rows, labels, weight, expected, coefficients, place)
+        rows, mean = centered(kernel, rows)
+        bias = self.intercept_ + shift_of(coefficients, rows[place], mean)
+        verdicts = self._verdicts(kernel, rows, labels, weight, expected, coefficients, place, bias)
         loss = "nothing" if self.hard_margin else "Σ C max(0, 1 − y f)"
         checks += [*verdict_checks(verdicts, loss), margin_check(self.margin_, verdicts)]
         if self.probability and hasattr(self, "link_"):
@@ -318,7 +334,7 @@ class SVC(Classifier, KernelMachine):
             )
         return Certificate(*checks, subject=repr(self))
 
-    def _verdicts(self, kernel, rows, labels, weight, factors, coefficients, place):
+    def _verdicts(self, kernel, rows, labels, weight, factors, coefficients, place, biases):
         """Judge each machine."""
         k, m = len(self.classes_), coefficients.shape[1]
         cap = self.C * factors[labels] * weight
@@ -337,7 +353,7 @@ class SVC(Classifier, KernelMachine):
         verdicts = []
         for p, (which, y) in enumerate(members):
             given = (stored[which, p], scores[which, p], moved[which, p], scores[which, m + p], y)
-            bias = float(self.intercept_[p])
+            bias = float(biases[p])
             judged = judge_hard_margin(*given, bias) if self.hard_margin else judge_classifier(*given, cap[which], bias)
             verdicts.append(judged)
         return verdicts

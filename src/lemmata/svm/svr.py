@@ -19,7 +19,7 @@ from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import Regressor, as_output
 from lemmata.kernels.validity import warn_if_indefinite
 from lemmata.svm.decomposition import Dual, scores_of, solve
-from lemmata.svm.machine import KernelMachine, load
+from lemmata.svm.machine import KernelMachine, centered, load, shift_of
 from lemmata.svm.optimality import balanced, judge_regressor, margin_check, verdict_checks
 
 
@@ -110,14 +110,13 @@ class SVR(Regressor, KernelMachine):
         if old is not None and len(old) == n:
             beta = balanced(old, cap)
             start = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
-        solution = solve(
-            dual, kernel, rows, tol=self.tol, start=start, max_iter=self.max_iter, cache_size=self.cache_size,
-            verbose=self.verbose, name="SVR",
-        )  # fmt: skip
+        moved, mean = centered(kernel, rows)
+        solution = solve(dual, kernel, moved, start=start, **self._options())
         beta = dual.coefficients(solution.a, n)
         support = np.flatnonzero(beta)
         self._keep_support(kernel, rows, support, numbers)
-        self.dual_coef_, self.intercept_ = beta[support][None, :], np.array([solution.bias])
+        self.dual_coef_ = beta[support][None, :]
+        self.intercept_ = np.array([solution.bias - shift_of(beta, moved, mean)])
         with np.errstate(divide="ignore"):
             self.margin_ = 1 / np.sqrt(np.maximum([beta @ solution.scores], 0.0))
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
@@ -154,9 +153,11 @@ class SVR(Regressor, KernelMachine):
         y, cap = y.astype(float), self.C * weight
         stored = np.zeros(len(y))
         stored[np.searchsorted(numbers, self.support_)] = self.dual_coef_[0]
-        moved = balanced(stored, cap)
+        feasible = balanced(stored, cap)
+        rows, mean = centered(kernel, rows)
         ahead = kernel.prepare(rows.astype(float))
-        g, g_moved = scores_of(kernel, ahead, ahead, np.column_stack([stored, moved])).T
-        verdict = judge_regressor(stored, g, moved, g_moved, y, cap, self.epsilon, float(self.intercept_[0]))
+        g, g_feasible = scores_of(kernel, ahead, ahead, np.column_stack([stored, feasible])).T
+        bias = float(self.intercept_[0] + shift_of(stored, rows, mean))
+        verdict = judge_regressor(stored, g, feasible, g_feasible, y, cap, self.epsilon, bias)
         loss = "Σ C max(0, |y − f| − ε)"
         return Certificate(*checks, *verdict_checks([verdict], loss), margin_check(self.margin_, [verdict]), subject=repr(self))

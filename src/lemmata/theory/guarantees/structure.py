@@ -141,7 +141,7 @@ class Structure:
     def linear_form(self, n_columns: int, sparse: bool = False) -> tuple[np.ndarray, np.ndarray] | None:
         """Give coefficients (K or 1, d) and intercepts of the core in the fixed columns; None if it is not linear there."""
         core = self.core
-        linear = self.name in LINEAR or (self.name == "SVC" and core.kernel == "linear")
+        linear = self.name in LINEAR or (self.name == "SVC" and _is_linear(core.kernel))
         if not linear or self.degree != 1 or not hasattr(core, "coef_"):
             return None
         coef = core.coef_.toarray() if issparse(core.coef_) else np.asarray(core.coef_, dtype=float)
@@ -169,6 +169,11 @@ def _known(part: Any) -> str:
 def _is_affine(step: Any) -> bool:
     clipped = getattr(step, "clip", False)
     return (_known(step) in AFFINE and not clipped) or isinstance(step, SelectorMixin)
+
+
+def _is_linear(kernel: Any) -> bool:
+    """Whether the kernel of a machine is the inner product, by its name or as an object."""
+    return kernel == "linear" if isinstance(kernel, str) else _known(kernel) == "Linear"
 
 
 def _has_frozen(model: Any) -> bool:
