@@ -28,13 +28,13 @@ def test_all_rows_as_inducing_points_are_the_exact_process(kernel):
     X, y = table()
     new = np.random.default_rng(1).uniform(-3, 3, (30, 2))
     exact, model = given(kernel).fit(X, y), given(kernel, inducing=X).fit(X, y)
-    close = {"rtol": 1e-6, "atol": 1e-7}  # the matrix of the points has no noise to condition it
-    assert model.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, rel=1e-6)
+    close = {"rtol": 0, "atol": 3e-4}  # the points have a jitter: a thousandth of the noise's deviation
+    assert model.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, rel=1e-4)
     np.testing.assert_allclose(model.predict(new), exact.predict(new), **close)
     ours, theirs = (m.predict(new, return_cov=True, of="f")[1] for m in (model, exact))
     np.testing.assert_allclose(ours, theirs, **close)
     assert given(kernel, inducing=60).fit(X, y).log_marginal_likelihood_ == pytest.approx(
-        exact.log_marginal_likelihood_, rel=1e-6
+        exact.log_marginal_likelihood_, rel=1e-4
     )
 
 
@@ -42,7 +42,7 @@ def test_the_bound_and_the_posterior_are_titsias():
     X, y = table()
     Z, new = X[:12], np.random.default_rng(1).uniform(-3, 3, (30, 2))
     model = given(inducing=Z).fit(X, y)
-    C, K = KERNEL(Z, X), KERNEL(Z)
+    C, K = KERNEL(Z, X), KERNEL(Z) + model.jitter_ * np.eye(12)
     Q = C.T @ np.linalg.solve(K, C)
     bound = multivariate_normal(np.zeros(60), Q + 0.1 * np.eye(60)).logpdf(y) - (KERNEL.diag(X) - np.diag(Q)).sum() / 0.2
     assert model.log_marginal_likelihood_ == pytest.approx(bound, rel=1e-9)
@@ -58,7 +58,7 @@ def test_more_points_raise_the_bound_towards_the_evidence():
     exact = given().fit(X, y).log_marginal_likelihood_
     bounds = [given(inducing=X[:m]).fit(X, y).log_marginal_likelihood_ for m in (5, 10, 20, 40, 80, 200)]
     assert np.all(np.diff(bounds) >= -1e-6)
-    assert bounds[-1] == pytest.approx(exact, rel=1e-6)
+    assert bounds[-1] == pytest.approx(exact, rel=1e-4)  # but for the jitter
     greedy = given(inducing=40).fit(X, y)
     assert greedy.log_marginal_likelihood_ > bounds[3]  # chosen points see more than the first ones
     assert greedy.log_marginal_likelihood_ <= exact + 1e-8
@@ -86,6 +86,18 @@ def test_a_search_with_inducing_points_is_certified_and_sabotage_refused():
         if array.dtype.kind == "f" and array.any():
             changed = free(np.atleast_1d(array), rng).reshape(array.shape)
             assert not with_attribute(model, name, changed if array.ndim else changed[()]).certify(X, y).holds, name
+
+
+@pytest.mark.parametrize(("n", "m", "d"), [(200, 60, 2), (400, 5, 1), (30, 20, 1), (400, 40, 3)])
+def test_targets_without_noise_are_certified_and_one_percent_is_refused(n, m, d):
+    """The noise goes to its lower bound, where slopes once were nothing but rounding."""
+    X = np.random.default_rng(n + d).standard_normal((n, d))
+    for y in (np.cos(X[:, 0]), 1e6 * X.sum(axis=1)):
+        model = GaussianProcessRegressor(inducing=m, random_state=0).fit(X, y)
+        certificate = model.certify(X, y)
+        assert certificate.holds, str(certificate)
+        for name in ("alpha_", "L_", "inner_root_", "inducing_points_", "noise_"):
+            assert not with_attribute(model, name, 1.01 * getattr(model, name)).certify(X, y).holds, name
 
 
 def test_many_rows():

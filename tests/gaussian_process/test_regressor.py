@@ -6,6 +6,7 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process import GaussianProcessRegressor as Peer
 from sklearn.gaussian_process import kernels as peer_kernels
 
+from contracts.problems import with_attribute
 from lemmata.gaussian_process import GaussianProcessRegressor
 from lemmata.kernels import RBF, Constant, Linear, Matern, Periodic, Polynomial, White
 from lemmata.linear_model import BayesianLinearRegression
@@ -308,3 +309,16 @@ def test_nonsense_is_refused():
         model.predict(X, return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="theta needs"):
         model.log_marginal_likelihood(np.zeros(9))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_percent_of_any_array_is_refused_where_the_matrix_is_ill_conditioned(seed):
+    """The targets have no noise: 1 % of α is little next to what moving α anywhere else would do."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((20, 2))
+    y = 1e6 * X.sum(axis=1) + 1e9 * (seed % 2) if seed < 2 else np.cos(X[:, 0])
+    model = GaussianProcessRegressor().fit(X, y)
+    assert np.linalg.cond(model.L_) ** 2 > 1e8
+    assert model.certify(X, y).holds
+    for name in ("alpha_", "L_", "noise_", "y_train_"):
+        assert not with_attribute(model, name, 1.01 * getattr(model, name)).certify(X, y).holds, name

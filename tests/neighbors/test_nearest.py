@@ -107,8 +107,13 @@ def test_a_search_that_errs_is_refused(monkeypatch):
         index, distance = honest(self, k + 1, queries, **options)
         return index[:, [*range(k - 1), k]], distance[:, [*range(k - 1), k]]
 
-    monkeypatch.setattr(stored.Table, "nearest", forgetful)
-    assert [check.name for check in model.certify(X).failed] == ["neighbors"]
+    def lost(self, k, queries=None, **options):
+        index, distance = honest(self, k, queries, **options)
+        return index, np.full_like(distance, np.nan)
+
+    for dishonest in (forgetful, lost):
+        monkeypatch.setattr(stored.Table, "nearest", dishonest)
+        assert [check.name for check in model.certify(X).failed] == ["neighbors"]
     monkeypatch.undo()
     model.X_ = model.X_.copy()
     model.X_[7, 2] = np.nextafter(model.X_[7, 2], np.inf)

@@ -207,3 +207,15 @@ def test_a_guarantee_reads_the_vote():
     bound = lemmata.theory.guarantee(KNeighborsClassifier(5).fit(X, y), X, y)
     expected = lemmata.theory.guarantee(peer.KNeighborsClassifier(5).fit(X, y), X, y)
     assert bound.best.value == expected.best.value
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_distances_beyond_the_largest_number(weights):
+    X, y = 1.7e308 * np.array([[-1.0], [-1.0], [-1.0], [1.0]]), np.array([0, 1, 1, 0])
+    model = KNeighborsClassifier(n_neighbors=3, weights=weights).fit(X[:3], y[:3])
+    assert model.certify(X[:3], y[:3]).holds
+    assert model.predict(X[3:]) == [1]
+    np.testing.assert_allclose(model.predict_proba(X[3:]), [[1 / 3, 2 / 3]], rtol=1e-15)
+    mean = KNeighborsRegressor(n_neighbors=3, weights=weights).fit(X[:3], y[:3])
+    assert mean.predict(X[3:]) == pytest.approx(2 / 3, rel=1e-15)
+    assert KNeighborsClassifier(n_neighbors=3, weights=weights).fit(X, y).certify(X, y).holds

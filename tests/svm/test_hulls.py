@@ -151,3 +151,14 @@ def test_single_rows_and_labels_of_any_kind():
     assert result.b == pytest.approx(-1, rel=1e-14)
     with pytest.raises(ValueError, match="hulls of two classes, and y holds 3"):
         hull_distance([[0.0], [1.0], [2.0]], [0, 1, 2])
+
+
+@pytest.mark.parametrize("seed", [13, 19, 67, 208])
+def test_hulls_that_rounding_cannot_tell_apart_are_proved_to_be_near(seed):
+    # A wide RBF sees rows nearly alike: distances of hulls are below what squares of lengths can tell, or a few times that.
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(4, 60)), int(rng.integers(1, 4))
+    X, y = rng.normal(size=(n, d)), rng.integers(0, 2, n)
+    for gamma in (1e-3, 1e-2, 1e-1):
+        found = hull_distance(X, y, RBF(gamma=gamma))
+        assert found.certify(X, y).holds, str(found.certify(X, y))

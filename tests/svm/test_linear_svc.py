@@ -207,6 +207,48 @@ def test_sparse_is_dense(loss, solver):
         assert sparse.certify(kind(X), y).holds
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_coordinate_ascent_does_not_mind_where_rows_are_and_how_long(loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 300))
+    y = np.where(X[:, :9].sum(axis=1) + rng.normal(size=60) > 0, 1, -1)
+
+    def fit(X, C):
+        return LinearSVC(C, loss=loss, solver="dual", random_state=0).fit(X, y)
+
+    model, scaled, moved = fit(X, 1.0), fit(1024 * X, 2.0**-20), fit(X + 100, 1.0)
+    assert model.n_iter_ < 60
+    assert scaled.n_iter_ == model.n_iter_  # 1024: a power of two rounds nothing
+    np.testing.assert_array_equal(1024 * scaled.coef_, model.coef_)
+    assert moved.n_iter_ < 2 * model.n_iter_
+    # 1e-5: both stop at a duality gap of 1e-7 of the objective, which is quadratic in the coefficients
+    np.testing.assert_allclose(moved.coef_, model.coef_, atol=1e-5 * np.abs(model.coef_).max())
+    assert moved.certify(X + 100, y).holds
+
+
+def test_coefficients_that_should_be_zero_are_certified():
+    X, y = np.array([[0.0, 0.0], [0.0, 0.0], [-0.78, 1.23]]), [1, 0, 2]  # two classes in one place: nothing tells them apart
+    model = LinearSVC(469.0, loss="hinge").fit(X, y)
+    assert np.abs(model.coef_[:2]).max() < 1e-8
+    assert model.certify(X, y).holds
+
+
+def test_wide_rows_of_many_scales_take_few_steps():
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(35, 2300)) * 10.0 ** rng.uniform(-3, 3, 2300)
+    y = rng.integers(0, 2, 35)
+    model = LinearSVC(20.0).fit(X, y)  # equations of rows, where conjugate gradients would go astray
+    assert model.n_iter_ < 100
+    assert model.certify(X, y).holds
+    # all rows are support vectors of a squared loss, so that w = Xᵀα, Σ α = 0 and 1 − y f = y α/2C are linear equations
+    t = 2.0 * y - 1
+    K = np.block([[X @ X.T + np.eye(35) / 40, np.ones((35, 1))], [np.ones((1, 35)), np.zeros((1, 1))]])
+    alpha = np.linalg.solve(K, np.append(t, 0.0))[:35]
+    assert (t * alpha > 0).all()
+    # 1e-6: columns of scale 1e3 leave a third of the digits of the smallest objective
+    np.testing.assert_allclose(model.coef_[0], X.T @ alpha, atol=1e-6 * np.abs(X.T @ alpha).max())
+
+
 def wide(n=150, d=2500, seed=0):
     """More columns than a factorization takes: conjugate gradients, and coordinate ascent for plain hinge."""
     rng = np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 Given the values u of f at the points Z, f is taken to be k_xZ K_ZZ⁻¹u plus an independent rest, and the rows speak through u
 alone. The best normal law of u has a bound of the log evidence for its objective [1]: with Q = K_XZ K_ZZ⁻¹K_ZX and D = diag
 σ²/ω, it is F = log N(y | 0, Q + D) − ½ tr D⁻¹(K − Q), never above the log evidence, and equal to it where Z holds all rows.
+K_ZZ has a jitter of a millionth, as if f were seen at the points with a little noise: F is a bound as before, lower by a trace.
 With LLᵀ = K_ZZ, A = L⁻¹K_ZX, B = I + AD⁻¹Aᵀ and h = AD⁻¹y, everything is a sum over rows: blocks of them on all threads,
 O(nm²). At x, with k = k_Zx: mean kᵀα, α = L⁻ᵀB⁻¹h, and variance k(x, x) − ‖L⁻¹k‖² + ‖R⁻¹L⁻¹k‖², RRᵀ = B. The slopes come from
 the matrices ∂F/∂K_XZ = βαᵀ + D⁻¹Aᵀ(I − B⁻¹)L⁻¹, with β = D⁻¹(y − Aᵀ B⁻¹h), and ∂F/∂K_ZZ = −½(ααᵀ + L⁻ᵀ(B − 2I + B⁻¹)L⁻¹).
@@ -26,7 +27,7 @@ FEW = 64  # rows whose matrix is made to have the slopes of its diagonal
 CANDIDATES = 4  # rows for each inducing point among which the greedy choice is made
 LEAST = 2000  # candidates at least
 ROUNDING = 1e-9  # error of the bound for each row: the digits that the smallest eigenvalues of K_ZZ cost
-JITTER = 1e-10  # share of the diagonal of K_ZZ: half of the digits are left to its smallest eigenvalues
+JITTER = 1e-6  # share of the diagonal of K_ZZ: with less, slopes drown in rounding where the noise is small next to the kernel
 
 
 class Solved(NamedTuple):
@@ -62,7 +63,7 @@ def chosen(kernel, X, m, rng):
 
 
 def first_jitter(K):
-    """Return what is added to K_ZZ from the start: without noise it is singular in rounding sooner or later."""
+    """Return the jitter of K_ZZ: without noise it is singular in rounding sooner or later."""
     return JITTER * float(np.diagonal(K).mean())
 
 

@@ -9,6 +9,7 @@ from lemmata.kernels import RBF, Constant
 AMPLITUDES = (1e-4, 1e2)  # of the default kernel, in units of the variance of the targets
 LENGTHS = (1e-2, 1e2)  # of the default kernel, in units of where the search begins
 NOISES = (1e-8, 1e1)  # in units of the variance of the targets
+NOISES_THROUGH_POINTS = (1e-6, 1e1)  # with inducing points, whose jitter costs slopes their digits where there is less noise
 SHARE = 0.1  # of the variance of the targets that is taken for noise at first
 
 
@@ -62,13 +63,14 @@ def default_kernel(X, weight, variance, amplitudes=AMPLITUDES):
     return size * RBF([float(length) for length in lengths], length_scale_bounds=bounds)
 
 
-def prior(kernel, noise, noise_bounds, data, target):
+def prior(kernel, noise, noise_bounds, data, target, *, through_points=False):
     """Settle what is given, and take the rest from the data."""
     variance = float((data.weight @ target**2 + data.scatter) / data.weight.sum())
     if not variance > (1e-12 * data.center) ** 2:  # targets that do not vary but for rounding
         variance = data.center**2 or 1.0
     free = isinstance(noise, str)
     given = 1.0 if np.ndim(noise) else None if free else float(noise)
-    bounds = tuple(float(b) for b in (noise_bounds or (share * variance for share in NOISES)))
+    shares = NOISES_THROUGH_POINTS if through_points else NOISES
+    bounds = tuple(float(b) for b in (noise_bounds or (share * variance for share in shares)))
     start = min(max(SHARE * variance, bounds[0]), bounds[1]) if free else given
     return Prior(default_kernel(data.X, data.weight, variance) if kernel is None else kernel, start, free, bounds)

@@ -49,7 +49,8 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
     kernel : A kernel of `lemmata.kernels`; its hyperparameters are where the search starts, and its bounds where it stays.
         Default: a constant times an RBF with a length scale for each column, in the units of the data.
     noise : Variance of the noise: a number, or one for each row, or "evidence" to search for it beside the hyperparameters.
-        It is searched for between 1e-8 and 10 times the variance of the targets, unless `noise_bounds` says otherwise.
+        It is searched for between 1e-8 (with inducing points 1e-6) and 10 times the variance of the targets, unless
+        `noise_bounds` says otherwise.
     optimizer : "bfgs" to search for the hyperparameters under which the targets are most probable, None to leave them.
     n_restarts : Further starts of the search, each hyperparameter drawn within a factor of 100 of the first start and its
         bounds; the best end counts.
@@ -73,7 +74,7 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
     y_mean_ : What was taken off the targets; 0 without `center`.
     alpha_ : (n,), or one for each inducing point: the mean of f at x is y_mean_ + Σ alpha_ᵢ k(xᵢ, x).
     L_ : Lower triangle, LLᵀ the kernel matrix of the rows with noise and jitter, or that of the inducing points with jitter.
-    jitter_ : What had to be added to the diagonal of the kernel matrix because of rounding: mostly 0.
+    jitter_ : What was added to the diagonal of the kernel matrix because of rounding: mostly 0; with inducing points 1e-6 of it.
     inducing_points_ : (m, n_features), if there are any.
     inner_root_ : (m, m), with inducing points: the lower triangle R with RRᵀ = I + L⁻¹K_ZX D⁻¹K_XZ L⁻ᵀ.
     log_marginal_likelihood_ : ln p(y), of all repetitions; with inducing points, its lower bound.
@@ -148,7 +149,7 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
         blocks, data = self._data(X, y, sample_weight, reset=True)
         y_mean = data.center if self.center else 0.0
         target = data.y - y_mean
-        before = prior(self.kernel, self.noise, self.noise_bounds, data, target)
+        before = prior(self.kernel, self.noise, self.noise_bounds, data, target, through_points=self.inducing is not None)
         draw, again = spawn(generator(self.random_state), 2)
         Z = self._points(before.kernel, data, draw)
 

@@ -50,7 +50,7 @@ def say(distance, places, how):
             raise ValueError("The function given as weights must return a finite number of at least 0 for each distance.")
     elif how == "distance":
         present = np.where(places > 0, distance, np.inf).min(axis=1, keepdims=True)  # relative to it nothing overflows
-        factor = np.divide(present, distance, out=np.ones_like(distance), where=distance > 0)
+        factor = np.divide(present, distance, out=np.ones_like(distance), where=distance > present)  # so no 0/0, no ∞/∞
     else:
         factor = np.ones_like(distance)
     weights = factor * places

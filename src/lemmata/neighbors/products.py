@@ -87,11 +87,8 @@ def take_in(Q, names, rows, numbers, products, norms, slack, index, value):
     norms : (len(rows),), ‖x‖² from there.
     slack : (m,), what ‖x‖² − 2 q·x lacks of the squared distance at least, whatever rounding does.
     """
-    one, none, twice = (
-        np.float32(1.0),
-        np.float32(0.0),
-        np.float32(2.0),
-    )  # counted in the type that is compared: that vectorizes
+    # Counted in the type that is compared: that vectorizes.
+    one, none, twice = np.float32(1.0), np.float32(0.0), np.float32(2.0)
     for i in range(len(Q)):
         bound = np.float32((value[i, 0] - slack[i]) + abs(value[i, 0] - slack[i]) * 2.0 * UNIT)
         for start in range(0, len(rows), STRIDE):

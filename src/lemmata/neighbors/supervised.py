@@ -47,6 +47,7 @@ def voted(labels, weights, places, distance, n_classes):
     votes = np.bincount(cell, weights.ravel(), m * n_classes).reshape(m, n_classes)
     paths = np.where(places > 0, places * distance, 0.0)
     far = np.bincount(cell, paths.ravel(), m * n_classes).reshape(m, n_classes)
+    far = np.minimum(far, np.finfo(float).max)  # infinite is only who does not take part, below
     return votes, np.where(votes == votes.max(axis=1, keepdims=True), far, np.inf).argmin(axis=1)
 
 

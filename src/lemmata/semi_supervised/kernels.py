@@ -3,8 +3,8 @@
 The links of row i are start[i], …, start[i+1] − 1; link e leads to row to[e] and has the probability p[e]. Tables of values
 have one line for each row, and all their columns are worked on in one pass over the links.
 
-A loop that adds up numbers writes none: a compiler may take the sum in one order where it can tell that arrays lie apart, and in
-another where they lie side by side, so that bits would depend on where memory was free.
+A loop that adds up numbers writes none: a compiler may take the sum in one order where it can tell that arrays lie apart, and
+in another where they lie side by side, so that bits would depend on where memory was free.
 """
 
 import numpy as np

@@ -134,8 +134,7 @@ def solve(dual, kernel, X, *, tol, start=None, max_iter, cache_size=200.0, verbo
     else:
         scores = solver.scores(start, exact)
     state = State(start, scores, _objective(dual, start, scores), np.zeros(0, int), np.arange(n), np.zeros(n, int), True)
-    with threads.serial_blas():  # between the threads' turns there are only short vectors, for which BLAS needs no helpers
-        run = iterate(solver.round, state, max_iter=max_iter, tol=tol, name=name, verbose=verbose)
+    run = iterate(solver.round, state, max_iter=max_iter, tol=tol, name=name, verbose=verbose)
     state = run.state if run.state.exact else solver.refreshed(run.state)
     a, scores = polished(state.a, state.scores) if tol <= FINE else (state.a, state.scores)
     ends = _ends(dual, a, scores)

@@ -8,8 +8,9 @@ closed form: with the residual r = tᵢ − w·xᵢ − b and the curvature h = 
 which costs as much as the row has numbers that are not zero: Σ βᵢ, w·m and m·xᵢ are kept, so that m is never taken off. The
 free intercept asks for Σ βᵢ = 0: the method of multipliers keeps b = b₀ + σ Σ βᵢ, which is a constant column of height √σ, and
 moves b₀ to b after each epoch, until nothing is left to move. Far from the origin, or with σ that does not suit the rows, b
-and w would wait for each other for thousands of epochs. Rows whose slope is at a bound, and would go farther by more than any slope moved in the last epoch, are left out until
-the rest has converged (shrinking) [1]. Rows are visited in random order, in each block; blocks in the order of the table.
+and w would wait for each other for thousands of epochs. Rows whose slope is at a bound, and would go farther by more than any
+slope moved in the last epoch, are left out until the rest has converged (shrinking) [1]. Rows are visited in random order, in
+each block; blocks in the order of the table.
 
 [1] Hsieh, Chang, Lin, Keerthi & Sundararajan, ICML (2008). [2] Ho & Lin, J. Mach. Learn. Res. 13 (2012), for regression.
 """
@@ -162,10 +163,12 @@ def kept_of(X, slopes, center):
     return Rows(slopes, np.arange(0), np.maximum(squares_of(X) - 2 * levers + center @ center, 0.0), levers)
 
 
-def length_of(X, weight, center):
-    """Return the mean of ‖x − m‖² over the rows of a block."""
-    squares = kept_of(X, None, center).squares
-    return float(np.average(squares, weights=weight if weight is not None and np.any(weight) else None))
+def middle_of(X, weight):
+    """Return the mean row of a block, and the mean of the squared distances from it."""
+    share = np.ones(X.shape[0]) if weight is None or not np.any(weight) else np.asarray(weight, dtype=float)
+    share = share / share.sum()
+    center = transposed(X, share)
+    return center, float(share @ kept_of(X, None, center).squares)
 
 
 def visit_block(X, y, weight, plane, own, loss, center, C, width, free, leave, seed, epoch):
@@ -213,13 +216,15 @@ class CoordinateAscent:
         X, _, weight = problem.blocks.first()  # which is the same in every home
         self.problem, self.unit, self.ends, self.seed = whole(problem), unit, tol, seed
         self.C, self.width = 1 / problem.penalty, 0.0 if problem.loss.bounded else problem.width
-        least = (unit if problem.loss.bounded else 1.0) / (self.C * problem.total)
-        self.free = max(COLUMN * length_of(X, weight, problem.center), least) if problem.intercept else 0.0
+        self.center, self.free = np.zeros(X.shape[1]), 0.0
+        if problem.intercept:
+            self.center, square = middle_of(X, weight)
+            self.free = max(COLUMN * square, (unit if problem.loss.bounded else 1.0) / (self.C * problem.total))
 
     def start(self, theta):
         """Return the first state: no slopes, and the intercept of given planes."""
         coef, intercept = self.problem.parameters(theta)
-        shared = np.array([0.0, intercept[0] + self.problem.center @ coef[:, 0], 0.0, 0.0, 0.0])
+        shared = np.array([0.0, intercept[0] + self.center @ coef[:, 0], 0.0, 0.0, 0.0])
         return Ascent(Plane(np.zeros(self.problem.blocks.n_columns), shared), (), 0, np.inf, FIRST)
 
     def near(self, theta, width):
@@ -227,7 +232,7 @@ class CoordinateAscent:
         state = self.start(theta)
         coef, intercept, *_ = self.problem.at(theta)
         step = Step(coef, intercept, width * self.unit)
-        given = (self.problem.loss, self.problem.center, self.C, step)
+        given = (self.problem.loss, self.center, self.C, step)
         plane, memory = fold(self.problem.blocks, Visit(near_block, given), state.plane)
         plane.shared[1] -= self.free * plane.shared[0]
         return state._replace(plane=plane, memory=memory)
@@ -236,7 +241,7 @@ class CoordinateAscent:
         """Visit the active rows once; return (state, minus the dual objective, duality gap once that is known)."""
         plane, memory, epoch, leave, goal = state
         plane = Plane(plane.coef, plane.shared * np.array([1.0, 1.0, 0.0, 0.0, 1.0]))
-        given = (self.problem.loss, self.problem.center, self.C, self.width, self.free, leave, self.seed, epoch)
+        given = (self.problem.loss, self.center, self.C, self.width, self.free, leave, self.seed, epoch)
         plane, memory = fold(self.problem.blocks, Visit(visit_block, given), plane, memory or None)
         violation, whole = plane.shared[2] / self.unit, leave == np.inf
         plane.shared[1] += self.free * plane.shared[0]
@@ -253,21 +258,21 @@ class CoordinateAscent:
 
     def centered(self, plane):
         """Return w = Σ β (x − m)."""
-        return plane.coef - plane.shared[0] * self.problem.center
+        return plane.coef - plane.shared[0] * self.center
 
     def gap(self, plane, dual):
         """Return the duality gap, relative to the objective; what the sum of all β is off by counts with it."""
         coef, beta, b, problem = self.centered(plane), *plane.shared[:2], self.problem
         if problem.intercept and problem.loss.bounded:
-            b = best_intercept(problem.blocks, coef, problem.loss) + problem.center @ coef
-        value = problem.evaluate(problem.theta(coef[:, None], np.array([b - problem.center @ coef])))[2]
+            b = best_intercept(problem.blocks, coef, problem.loss) + self.center @ coef
+        value = problem.evaluate(problem.theta(coef[:, None], np.array([b - self.center @ coef])))[2]
         off = problem.intercept * (abs(b) + self.unit) * abs(beta) / (self.C * self.problem.total)
         return (value - dual + off) / max(value, np.finfo(float).tiny)
 
     def theta(self, state):
         """Return the planes of a state in standard coordinates."""
         coef = self.centered(state.plane)
-        return self.problem.theta(coef[:, None], state.plane.shared[1:2] - self.problem.center @ coef)
+        return self.problem.theta(coef[:, None], state.plane.shared[1:2] - self.center @ coef)
 
 
 class Visit:

@@ -24,10 +24,10 @@ from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, gap, 
 from lemmata.core.data import is_sparse
 from lemmata.kernels import Kernel, Linear, choose_kernel
 from lemmata.kernels.features import finite_features
+from lemmata.kernels.validity import rounding_of
 from lemmata.linear_model.hard_margin import BATCH, CLOSED, ROUNDS, ZERO, nearest_point, squares
 
-MEET = 1e-7  # of the longest row: how near hulls that meet must come; squares of lengths by a kernel keep half the digits
-MEET_LINEAR = 1e-12
+MEET = 1e-12  # of the longest row: how near hulls that meet must come
 UNIT = 1e-2  # least bias, in units of the margin, of which a share is asked for
 
 
@@ -84,17 +84,17 @@ class HullDistance:
                 same(self.q, self.nu @ X[~positive], "q", "it is the mean of the negative rows with these weights"),
             ]
         signed = _signed(self.mu, self.nu, positive)
-        scores, offset, near, longest = _products(self.kernel, X, signed)
+        scores, offset, near, blur = _products(self.kernel, X, signed)
         if not self.separable:
             claim = "the hulls have a point in common, up to rounding: no plane separates the classes"
-            limit = MEET_LINEAR if isinstance(self.kernel, Linear) else MEET
-            checks.append(Check("meet", max(near, self.distance) / max(longest, TINY), limit, "proof", claim))
+            checks.append(Check("meet", max(near, self.distance) / max(blur, TINY), 1.0, "proof", claim))
             return Certificate(*checks, subject="hulls that meet")
         lower = float(scores[positive].min() - scores[~positive].max()) / max(near, TINY)
+        rounding = blur if isinstance(self.kernel, Linear) else blur**2 / max(near, TINY)  # a kernel gives squares of lengths
         bias = -float(np.abs(signed) @ scores + 2 * offset) / near**2  # −⟨p − q, p + q⟩/‖p − q‖²
         checks += [
             same([self.distance], [near], "distance", "it is the length of p − q"),
-            gap(near, lower, near, "no two points of the hulls are nearer by more than this share"),
+            gap(near, lower + rounding, near, "no two points of the hulls are nearer by more than this share, and rounding"),
             same(self.alpha, 2 * np.abs(signed) / near**2, "alpha", "multipliers are 2(μ; ν)/‖p − q‖²"),
             same([self.b], [bias], "b", "the plane stands halfway between p and q", floor=UNIT),
         ]
@@ -134,10 +134,10 @@ def hull_distance(X, y, kernel="linear", *, gamma="scale", degree=3, coef0=0.0):
     linear = isinstance(kernel, Linear)
     mu, nu, apart = nearest_weights(X if linear else finite_features(kernel, X), positive)
     p, q = (mu @ X[positive], nu @ X[~positive]) if linear else (None, None)
-    if not apart:
-        return HullDistance(mu, nu, 0.0, None, None, None, p, q, kernel)
     signed = _signed(mu, nu, positive)
-    scores, offset, near, _ = _products(kernel, X, signed)
+    scores, offset, near, blur = _products(kernel, X, signed)
+    if not apart or (not linear and near <= blur):
+        return HullDistance(mu, nu, 0.0, None, None, None, p, q, kernel)
     b = -float(np.abs(signed) @ scores + 2 * offset) / near**2
     w = 2 * (signed @ X) / near**2 if linear else None
     return HullDistance(mu, nu, near, 2 * np.abs(signed) / near**2, w, b, p, q, kernel)
@@ -193,15 +193,17 @@ def _first(scores):
 
 
 def _products(kernel, X, signed):
-    """Return ⟨p − q, φ(x) − m⟩ for each row and some m, ⟨p − q, m⟩, ‖p − q‖, and the length of the longest row from m."""
+    """Return ⟨p − q, φ(x) − m⟩ for each row and some m, ⟨p − q, m⟩, ‖p − q‖, and the distance that rounding makes of none."""
     if not isinstance(kernel, Linear):
         K = kernel(X)
         scores = K @ signed
-        return scores, 0.0, float(np.sqrt(max(signed @ scores, 0.0))), float(np.sqrt(np.diagonal(K).max()))
+        blur = np.sqrt(rounding_of([0.0, np.abs(K).sum(axis=1).max()], len(K)))  # no eigenvalue is above a sum of a row
+        return scores, 0.0, float(np.sqrt(max(signed @ scores, 0.0))), float(blur)
     center = np.zeros(X.shape[1]) if is_sparse(X) else X.mean(axis=0)
     rows = X if is_sparse(X) else X - center
     direction = signed @ rows
-    return rows @ direction, float(center @ direction), float(np.linalg.norm(direction)), float(np.sqrt(squares(rows).max()))
+    blur = MEET * float(np.sqrt(squares(rows).max()))
+    return rows @ direction, float(center @ direction), float(np.linalg.norm(direction)), blur
 
 
 def _signed(mu, nu, positive):

@@ -33,7 +33,7 @@ STEPS, EPOCHS = 150, 2000  # at most, for the slopes of a checker
 TIGHT = 1e-10  # gradient of the mean loss
 ROUNDED = 1e-12  # of what cancels in it: a sum that is this close to what it must be is that
 SMALL = 1e-4  # of the unit of the targets: an intercept that is smaller is checked as if it were this large
-NOTHING = 1e-10  # coefficients that move no score by more are rounding, of which no share can be checked
+NOTHING = 1e-8  # of the unit: coefficients that move no score by more are rounding, of which no share can be checked
 
 
 def dual_sums(X, y, weight, slopes, loss, width, shares, middle):

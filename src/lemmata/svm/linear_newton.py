@@ -6,7 +6,7 @@ one step is exact, so that squared losses end after a few steps at the last digi
 objective changes, whenever it is solved, to the one around the slopes just found: the proximal point method on the dual
 problem, that is the method of multipliers on the primal, which ends after finitely many changes too, for the dual objective
 is quadratic and its constraints are linear [2][3]. Only rows close to the margin curve, so that the equations of a step are
-made of few rows. Up to 2000 columns they are solved by a factorization, beyond by conjugate gradients.
+made of few rows. Up to 2000 columns, or 1000 rows that curve, they are solved by a factorization, else by conjugate gradients.
 
 [1] Keerthi & DeCoste, J. Mach. Learn. Res. 6 (2005). [2] Rockafellar, Math. Oper. Res. 1 (1976). [3] Li, Sun & Toh, SIAM J.
 Optim. 28 (2018).
@@ -17,9 +17,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve
+from scipy.linalg import cho_factor, cho_solve
 
 from lemmata.core.blocks import ArrayBlocks
+from lemmata.core.certificate import GAP_LIMIT
+from lemmata.core.data import is_sparse
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model.logistic_loss import factored, objective
 from lemmata.linear_model.logistic_solvers import DENSE
@@ -33,12 +35,14 @@ EXACT = 1e-6  # share that the search leaves
 TRIALS = 60  # of a search that halves an interval or does better
 LOOSE = 1e-2  # residual at which a first proximal step is solved well enough; of a later one, as a share of the excess
 STEEP = 1e-3  # curvature of the mean loss that a parameter without any is given
+ROWS = 1000  # that curve, up to which equations of rows are solved where columns are too many
 FORCING, PRODUCTS = 0.03, 300  # share of the gradient that conjugate gradients leave, and how many they may try
 ROUNDED = 1e-14  # residual that no proximal step need be below
 NOISE = 1e-15  # excess that may be rounding, if it does not fall any more
 STILL = 4e-16  # of a parameter: two roundings
 SETTLING = 3  # Newton steps: one is exact, in the last piece
 PATIENCE = 3  # proximal steps without progress that end a fit: rounding is all that is left
+CLOSE = GAP_LIMIT / 10  # share of the objective that a fit with a squared loss may leave
 SURE = 1e-10  # of the tolerance: excess at which slopes count as found; it is quadratic in the error of the planes
 
 
@@ -97,9 +101,37 @@ def direction_of(problem, theta, gradient):
     if problem.n_parameters <= DENSE:
         return -cho_solve(factored(problem.hessian(theta)), gradient)
     curved = problem.curved(theta)
+    if curved is not None and curved.n_rows <= ROWS:
+        return -solved_by_rows(problem, curved, gradient)
     diagonal = problem.diagonal(curved)
     scale = np.maximum(diagonal, STEEP * np.finfo(float).eps + STEEP * (diagonal == 0))
     return -conjugate_gradients(lambda v: problem.product(curved, v) + (scale - diagonal) * v, gradient, scale)
+
+
+def proved_gap(problem, gradient):
+    """Bound by how much the objective of a squared loss can fall: its curvature is at least that of the penalty."""
+    slope = problem.unit * gradient[: len(problem.unit)]
+    return problem.total / (2 * problem.penalty) * float(slope @ slope)
+
+
+def solved_by_rows(problem, curved, rhs):
+    """Solve H·v = rhs by as many equations as there are curved rows: H = R + ZᵀBZ, with a diagonal R (Woodbury's identity).
+
+    For s = √B(Zv + β) these are (1 + √B Z R⁻¹Zᵀ√B) s = √B Z R⁻¹ rhs + β√B, and Σ √B s is the entry of rhs for the intercept β.
+    """
+    roots, unit, penalty = np.sqrt(curved.aligned[0]), problem.unit, problem.penalty
+    d = len(unit)
+    Z = curved.X if is_sparse(curved.X) else curved.X.astype(float) - problem.center
+    gram = Z @ Z.T
+    M = roots[:, None] * (gram.toarray() if is_sparse(gram) else gram) * roots / penalty
+    M[np.diag_indices(len(M))] += 1.0
+    factor = cho_factor(M)
+    g = problem.total * rhs[:d] * unit
+    s, ones = cho_solve(factor, np.column_stack([roots * (Z @ g) / penalty, roots])).T
+    intercept = [(problem.total * rhs[d] - roots @ s) / (roots @ ones)] if problem.intercept else []
+    if problem.intercept:
+        s = s + intercept[0] * ones
+    return np.append(unit / penalty * (g - Z.T @ (roots * s)), intercept)
 
 
 def conjugate_gradients(product, rhs, scale):
@@ -218,7 +250,11 @@ class ProximalNewton:
         _, gradient, value, excess = problem.evaluate(state.theta)
         residual = float(np.abs(gradient).max()) / self.slope_unit
         halted = residual <= self.tol and residual > state.residual / 2  # by rounding: in the last piece a step is exact
-        if residual <= (max(state.goal, ROUNDED) if problem.loss.bounded else self.tol) or halted:
+        if problem.loss.bounded:
+            solved = residual <= max(state.goal, ROUNDED)
+        else:
+            solved = residual <= self.tol and proved_gap(problem, gradient) <= CLOSE * value
+        if solved or halted:
             return self._solved(state, residual, value, excess)
         with serial_blas():
             direction = direction_of(problem, state.theta, gradient)

@@ -218,9 +218,10 @@ class SVC(Classifier, KernelMachine):
         if old is not None and (len(old) != len(labels) or old.shape[1] != len(pairs_of(len(self.classes_)))):
             old = None
         moved, mean = centered(kernel, rows)
-        machines = solve_pairs(kernel, moved, labels, caps, len(self.classes_), old, **self._options())
-        coefficients = self._keep(labels, machines)
-        self.intercept_ -= shift_of(coefficients, moved, mean)
+        with threads.serial_blas():  # matrices are small, or worked on by threads of our own
+            machines = solve_pairs(kernel, moved, labels, caps, len(self.classes_), old, **self._options())
+            coefficients = self._keep(labels, machines)
+            self.intercept_ -= shift_of(coefficients, moved, mean)
         support, self.dual_coef_, self.n_support_ = laid_out(coefficients, labels, len(self.classes_))
         self._keep_support(kernel, rows, support, numbers)
         vars(self).pop("link_", None)

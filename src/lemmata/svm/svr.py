@@ -15,6 +15,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from lemmata.core import threads
 from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import Regressor, as_output
 from lemmata.kernels.validity import warn_if_indefinite
@@ -111,7 +112,8 @@ class SVR(Regressor, KernelMachine):
             beta = balanced(old, cap)
             start = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
         moved, mean = centered(kernel, rows)
-        solution = solve(dual, kernel, moved, start=start, **self._options())
+        with threads.serial_blas():  # matrices are small, or worked on by threads of our own
+            solution = solve(dual, kernel, moved, start=start, **self._options())
         beta = dual.coefficients(solution.a, n)
         support = np.flatnonzero(beta)
         self._keep_support(kernel, rows, support, numbers)

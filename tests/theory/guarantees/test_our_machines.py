@@ -37,6 +37,7 @@ PAIRS = [
     (SVC(gamma=0.3), PeerSVC(gamma=0.3, tol=1e-6)),
     (SVC(kernel=RBF(gamma=0.3)), PeerSVC(gamma=0.3, tol=1e-6)),
     (SVC(kernel="linear"), PeerSVC(kernel="linear", tol=1e-6)),
+    (SVC(kernel=Linear()), PeerSVC(kernel="linear", tol=1e-6)),
     (SVC(kernel="poly", gamma=0.2, coef0=1.0, degree=2), PeerSVC(kernel="poly", gamma=0.2, coef0=1.0, degree=2, tol=1e-6)),
     (SVC(kernel=Polynomial(2, 1.0, gamma=0.2)), PeerSVC(kernel="poly", gamma=0.2, coef0=1.0, degree=2, tol=1e-6)),
     (SVC(gamma=0.3, class_weight={"no": 2.0}), PeerSVC(gamma=0.3, class_weight={"no": 2.0}, tol=1e-6)),
