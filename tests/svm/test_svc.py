@@ -287,7 +287,7 @@ def test_class_weights():
     theirs = LibSVC(class_weight="balanced", tol=1e-8).fit(X, y)
     np.testing.assert_allclose(balanced.decision_function(X), theirs.decision_function(X), atol=1e-5)
     assert balanced.certify(X, y).holds
-    with pytest.raises(ValueError, match="7, which is no class"):
+    with pytest.raises(ValueError, match="7, which is not a class"):
         SVC(class_weight={7: 1.0}).fit(X, y)
 
 

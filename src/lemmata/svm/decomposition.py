@@ -32,6 +32,8 @@ THIN = 200  # columns up to which a linear kernel is left to an interior point f
 SHARE = 0.1  # of the violation that a round leaves: to solve a working set better does not pay
 STEPS = 100_000  # of one round at most, so that it can be interrupted
 FIRST = 30_000  # of the first round of a problem that is solved at once; most take a few thousand
+ROUNDS = 30  # of a problem that is solved at once: what millions of steps do not solve, more do not
+WORST = 1e-2  # of the margin: the largest rounding of scores that a fit puts up with
 FINE = 1e-5  # tolerances from which on the last digits are wanted too
 PATIENCE = 5  # rounds in which a row could not be moved before it is left out
 WORTH = 0.7  # share of the rows that may stay when rows are left out: to leave out fewer is not worth the copying
@@ -137,6 +139,7 @@ def solve(dual, kernel, X, *, tol, start=None, max_iter, cache_size=200.0, verbo
     run = iterate(solver.round, state, max_iter=max_iter, tol=tol, name=name, verbose=verbose)
     state = run.state if run.state.exact else solver.refreshed(run.state)
     a, scores = polished(state.a, state.scores) if tol <= FINE else (state.a, state.scores)
+    a = snapped(a, dual.cap)
     ends = _ends(dual, a, scores)
     return Solution(a, scores, _bias(*ends), ends[0] - ends[1], _objective(dual, a, scores), run.n_iter, run.converged)
 
@@ -149,8 +152,17 @@ def balanced_pair(a, sign):
 
 
 def rounding(lengths, a, kind=np.float64):
-    """Return what a violation can be by rounding alone, for rows of these lengths in the features of the kernel."""
-    return 4 * float(np.finfo(kind).eps) * float(lengths.max() * (lengths @ a))
+    """Return what a violation can be by rounding alone, for rows of these lengths in the features of the kernel.
+
+    More than a hundredth of the margin is no excuse: then columns should be scaled, and a fit says that it did not converge.
+    """
+    return min(4 * float(np.finfo(kind).eps) * float(lengths.max() * (lengths @ a)), WORST)
+
+
+def snapped(a, cap):
+    """Put variables on a bound that differ from it by rounding of the sum that they must keep."""
+    slack = np.where(np.isfinite(cap), 4 * len(a) * np.finfo(float).eps * cap, 0.0)
+    return np.where(a < slack, 0.0, np.where(cap - a < slack, cap, a))
 
 
 def solve_whole(dual, matrix, *, tol, start=None, max_iter, name="SVC"):
@@ -180,11 +192,12 @@ def solve_whole(dual, matrix, *, tol, start=None, max_iter, name="SVC"):
     state, _, excess = round_of((np.zeros(len(K)) if start is None else start, None, None, 0))
     n_iter, converged = 1, excess <= tol
     if not converged:  # most problems need one round, and are too short for any ado
-        run = iterate(round_of, state, max_iter=max_iter, tol=tol, name=name)
+        run = iterate(round_of, state, max_iter=min(max_iter, ROUNDS), tol=tol, name=name)
         state, n_iter, converged = run.state, 1 + run.n_iter, run.converged
     a, scores, ends, _ = state
     if tol <= FINE:
         a, scores = polished(a, scores)
+        a = snapped(a, dual.cap)
         ends = _ends(dual, a, scores)
     return Solution(a, scores, _bias(*ends), ends[0] - ends[1], _objective(dual, a, scores), n_iter, converged)
 

@@ -27,6 +27,7 @@ from lemmata.linear_model.sgd import SGDClassifier
 from lemmata.linear_model.stochastic import OneVersusRest
 from lemmata.optimize.rules import GradientDescent
 from lemmata.optimize.schedules import Schedule
+from lemmata.svm.class_weight import class_factors
 from lemmata.svm.dual_coordinate import squares_of
 from lemmata.svm.linear_machine import Machine
 from lemmata.svm.linear_objective import Loss, rows_of
@@ -156,18 +157,7 @@ class LinearSVC(Iterative, OneVersusRest):
         """Return the weight of each class, or None."""
         if self.class_weight is None:
             return None
-        k = len(self.classes_)
-        if self.class_weight == "balanced":
-            counts = blocks.reduce(counts_block, k)
-            return counts.sum() / (k * counts)
-        weights = np.ones(k)
-        for label, weight in self.class_weight.items():
-            if label not in self.classes_:
-                raise ValueError(f"class_weight names {label!r}, which is not a class of y: {list(self.classes_)}.")
-            if not 0 < weight < np.inf:
-                raise ValueError(f"The weight of class {label!r} must be positive and finite, got {weight!r}.")
-            weights[self.classes_ == label] = weight
-        return weights
+        return class_factors(self.class_weight, blocks.reduce(counts_block, len(self.classes_)), self.classes_)
 
     def _row_weights(self, blocks, X, y, sample_weight):
         """Return the weights of rows, with those of their classes."""

@@ -15,10 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Check, gap
+from lemmata.kernels import Linear
 
 UNIT = 1e-2  # smallest bias, in units of the margin, of which a part is asked for: 1e-3 of it is what solvers promise
 FEASIBLE = 1e-6  # of the largest bound: by how much stored coefficients may leave their constraints, for roundings
 BIAS_LIMIT = 1e-3
+ROUNDING = 1e-14  # of the square of the sum of all terms: a squared norm below is a difference of roundings
 
 
 class Verdict(NamedTuple):
@@ -55,37 +57,48 @@ def middle(points, jumps, slope):
     return float(points[first] + points[last]) / 2
 
 
-def judge_classifier(c, g, fixed, g_fixed, y, cap, bias):
-    """Judge a classifier with finite bounds; `fixed` are its coefficients moved into their constraints, with scores g_fixed."""
+def squared_norms(kernel, rows, coefficients, scores):
+    """Return ‖w‖² = cᵀKc of machines, (m,), from coefficients and scores (n, m); zero where there is nothing but rounding."""
+    if isinstance(kernel, Linear):
+        planes = rows.T @ coefficients  # no difference of large numbers
+        return np.asarray(planes**2).sum(axis=0)
+    squares = np.einsum("np,np->p", coefficients, scores)
+    largest = float(np.abs(kernel.diagonal(kernel.prepare(rows.astype(float)))).max(initial=0.0))
+    return np.where(squares > ROUNDING * largest * np.abs(coefficients).sum(axis=0) ** 2, squares, 0.0)
+
+
+def judge_classifier(c, g, fixed, g_fixed, y, cap, bias, squared):
+    """Judge a classifier with finite bounds; `fixed` are its coefficients moved into their constraints, with scores g_fixed.
+
+    `squared` is ‖w‖².
+    """
 
     def loss(scores, b):
         return float(cap @ np.maximum(1 - y * (scores + b), 0.0))
 
     best, best_null = (middle(y - scores, cap, -cap[y > 0].sum()) for scores in (g, np.zeros(len(g))))
-    norm = float(c @ g)
     return Verdict(
-        primal=0.5 * norm + loss(g, bias),
+        primal=0.5 * squared + loss(g, bias),
         dual=float(y @ fixed - 0.5 * fixed @ g_fixed),
         null=loss(np.zeros(len(g)), best_null),
         infeasible=_outside(c, y, cap),
         bias=abs(bias - best) / max(abs(bias), UNIT),
-        norm=np.sqrt(max(norm, 0.0)),
+        norm=np.sqrt(squared),
     )
 
 
-def judge_hard_margin(c, g, fixed, g_fixed, y, bias):
+def judge_hard_margin(c, g, fixed, g_fixed, y, bias, squared):
     """Judge a classifier with a hard margin."""
-    margins = y * (g + bias)
-    norm, least = float(c @ g), float(margins.min())
+    least = float((y * (g + bias)).min())
     best = float((1 - g[y > 0]).max() + (-1 - g[y < 0]).min()) / 2  # y(g + b) ≥ 1 holds between these two
-    primal = 0.5 * norm / least**2 if least > 0 else np.inf
+    primal = 0.5 * squared / least**2 if least > 0 else np.inf
     dual = float(y @ fixed) ** 2 / max(2 * float(fixed @ g_fixed), TINY)
     outside = _outside(c, y, np.full(len(c), np.abs(c).max(initial=0.0)))
     distance = abs(bias - best) / max(abs(bias), UNIT)
-    return Verdict(max(primal, 0.5 * norm), dual, primal, outside, distance, np.sqrt(max(norm, 0.0)))
+    return Verdict(max(primal, 0.5 * squared), dual, primal, outside, distance, np.sqrt(squared))
 
 
-def judge_regressor(c, g, fixed, g_fixed, y, cap, epsilon, bias):
+def judge_regressor(c, g, fixed, g_fixed, y, cap, epsilon, bias, squared):
     """Judge a regressor."""
 
     def loss(scores, b):
@@ -95,16 +108,15 @@ def judge_regressor(c, g, fixed, g_fixed, y, cap, epsilon, bias):
         points = np.concatenate([y - scores - epsilon, y - scores + epsilon])
         return middle(points, np.concatenate([cap, cap]), -cap.sum())
 
-    norm = float(c @ g)
     nothing = np.zeros(len(g))
     scale = max(abs(bias), UNIT * float(np.abs(y - g).max(initial=0.0)), TINY)
     return Verdict(
-        primal=0.5 * norm + loss(g, bias),
+        primal=0.5 * squared + loss(g, bias),
         dual=float(y @ fixed - epsilon * np.abs(fixed).sum() - 0.5 * fixed @ g_fixed),
         null=loss(nothing, best(nothing)),
         infeasible=max(float((np.abs(c) - cap).max(initial=0.0)), abs(float(c.sum()))) / max(float(cap.max()), TINY),
         bias=abs(bias - best(g)) / scale,
-        norm=np.sqrt(max(norm, 0.0)),
+        norm=np.sqrt(squared),
     )
 
 

@@ -23,26 +23,12 @@ from lemmata.core.config import n_threads
 from lemmata.core.estimator import Classifier, as_output
 from lemmata.kernels.validity import warn_if_indefinite
 from lemmata.svm import link
+from lemmata.svm.class_weight import class_factors
 from lemmata.svm.decomposition import FINE, WHOLE, Dual, scores_of, solve, solve_whole
 from lemmata.svm.machine import KernelMachine, centered, load, shift_of
 from lemmata.svm.one_against_one import by_machine, class_scores, laid_out, pairs_of
-from lemmata.svm.optimality import judge_classifier, judge_hard_margin, margin_check, one_sided, verdict_checks
+from lemmata.svm.optimality import judge_classifier, judge_hard_margin, margin_check, one_sided, squared_norms, verdict_checks
 from lemmata.svm.separable import refuse_inseparable
-
-
-def class_weights(class_weight, labels, weight, classes):
-    """Return the weight of each class; "balanced" makes the classes weigh alike, counting rows by their weights."""
-    if class_weight is None:
-        return np.ones(len(classes))
-    if isinstance(class_weight, str):
-        return weight.sum() / (len(classes) * np.bincount(labels, weight, len(classes)))
-    strange = set(class_weight) - set(classes.tolist())
-    if strange:
-        raise ValueError(f"class_weight names {sorted(strange, key=str)[0]!r}, which is no class: {classes.tolist()}.")
-    found = np.array([class_weight.get(c, 1.0) for c in classes.tolist()], dtype=float)
-    if not (found > 0).all() or not np.isfinite(found).all():
-        raise ValueError(f"class_weight must be positive, got {class_weight!r}.")
-    return found
 
 
 def solve_pairs(kernel, rows, labels, caps, n_classes, old=None, **options):
@@ -211,7 +197,7 @@ class SVC(Classifier, KernelMachine):
         rows, labels, weight, numbers = load(blocks, sample_weight)
         kernel, rows = self._choose(rows, weight, numbers)
         warn_if_indefinite(kernel, rows)
-        self.class_weight_ = class_weights(self.class_weight, labels, weight, self.classes_)
+        self.class_weight_ = class_factors(self.class_weight, np.bincount(labels, weight, len(self.classes_)), self.classes_)
         caps = self._caps(labels, weight)
         if self.hard_margin:
             refuse_inseparable(kernel, centered(kernel, rows)[0], labels, pairs_of(len(self.classes_)), self.classes_)
@@ -220,7 +206,7 @@ class SVC(Classifier, KernelMachine):
         moved, mean = centered(kernel, rows)
         with threads.serial_blas():  # matrices are small, or worked on by threads of our own
             machines = solve_pairs(kernel, moved, labels, caps, len(self.classes_), old, **self._options())
-            coefficients = self._keep(labels, machines)
+            coefficients = self._keep(kernel, moved, labels, machines)
             self.intercept_ -= shift_of(coefficients, moved, mean)
         support, self.dual_coef_, self.n_support_ = laid_out(coefficients, labels, len(self.classes_))
         self._keep_support(kernel, rows, support, numbers)
@@ -233,13 +219,15 @@ class SVC(Classifier, KernelMachine):
         """Return the upper bounds of the dual variables."""
         return np.full(len(labels), np.inf) if self.hard_margin else self.C * self.class_weight_[labels] * weight
 
-    def _keep(self, labels, machines):
+    def _keep(self, kernel, rows, labels, machines):
         """Keep what the solutions say of themselves; return the coefficients, (rows, machines)."""
         coefficients = combined(machines, len(labels))
         self.intercept_ = np.array([solution.bias for _, _, solution in machines])
-        norms = np.array([coefficients[which, p] @ solution.scores for p, (which, _, solution) in enumerate(machines)])
+        scores = np.zeros(coefficients.shape)
+        for p, (which, _, solution) in enumerate(machines):
+            scores[which, p] = solution.scores
         with np.errstate(divide="ignore"):
-            self.margin_ = 1 / np.sqrt(np.maximum(norms, 0.0))
+            self.margin_ = 1 / np.sqrt(squared_norms(kernel, rows, coefficients, scores))
         self.n_iter_ = np.array([solution.n_iter for _, _, solution in machines], dtype=np.int32)
         self.converged_ = all(solution.converged for _, _, solution in machines)
         self._shape = (len(labels), self.n_features_in_)
@@ -321,7 +309,7 @@ class SVC(Classifier, KernelMachine):
         if not all(check.holds for check in checks):
             return Certificate(*checks, subject=repr(self))
         coefficients = self._coefficients()
-        expected = class_weights(self.class_weight, labels, weight, self.classes_)
+        expected = class_factors(self.class_weight, np.bincount(labels, weight, len(self.classes_)), self.classes_)
         checks.append(same(self.class_weight_, expected, "class weights", "the factors of C are those asked for"))
         rows, mean = centered(kernel, rows)
         bias = self.intercept_ + shift_of(coefficients, rows[place], mean)
@@ -351,10 +339,11 @@ class SVC(Classifier, KernelMachine):
             members.append((which, y))
         ahead = kernel.prepare(rows.astype(float))
         scores = scores_of(kernel, ahead, ahead, np.hstack([stored, moved]))
+        squared = squared_norms(kernel, rows, stored, scores[:, :m])
         verdicts = []
         for p, (which, y) in enumerate(members):
             given = (stored[which, p], scores[which, p], moved[which, p], scores[which, m + p], y)
-            bias = float(biases[p])
-            judged = judge_hard_margin(*given, bias) if self.hard_margin else judge_classifier(*given, cap[which], bias)
+            last = (float(biases[p]), float(squared[p]))
+            judged = judge_hard_margin(*given, *last) if self.hard_margin else judge_classifier(*given, cap[which], *last)
             verdicts.append(judged)
         return verdicts

@@ -21,7 +21,7 @@ from lemmata.core.estimator import Regressor, as_output
 from lemmata.kernels.validity import warn_if_indefinite
 from lemmata.svm.decomposition import Dual, scores_of, solve
 from lemmata.svm.machine import KernelMachine, centered, load, shift_of
-from lemmata.svm.optimality import balanced, judge_regressor, margin_check, verdict_checks
+from lemmata.svm.optimality import balanced, judge_regressor, margin_check, squared_norms, verdict_checks
 
 
 class SVR(Regressor, KernelMachine):
@@ -35,7 +35,7 @@ class SVR(Regressor, KernelMachine):
         kernel matrix, or "precomputed": then X is the kernel matrix of the rows, and in predictions that of new rows and those
         of the fit.
     degree, gamma, coef0 : Parameters of the kernels with names, see `SVC`.
-    tol : Largest violation of the optimality conditions, in units of y.
+    tol : Largest violation of the optimality conditions, in units of half the range of y.
     cache_size : MiB of memory for rows of the kernel matrix.
     max_iter : Most rounds of the solver; each optimizes a working set of about a thousand coefficients.
     warm_start : Whether a fit to the same rows begins with the coefficients of the last one.
@@ -103,24 +103,26 @@ class SVR(Regressor, KernelMachine):
         rows, y, weight, numbers = load(blocks, sample_weight)
         kernel, rows = self._choose(rows, weight, numbers)
         warn_if_indefinite(kernel, rows)
-        y, cap = y.astype(float), self.C * weight
-        n = len(y)
+        y, n = y.astype(float), len(y)
+        middle, spread = (y.max() + y.min()) / 2, (y.max() - y.min()) / 2 or 1.0
+        target, epsilon, cap = (y - middle) / spread, self.epsilon / spread, self.C * weight / spread  # one for all units of y
         signs = np.repeat([1.0, -1.0], n)
-        dual = Dual(np.tile(np.arange(n), 2), signs, self.epsilon - signs * np.tile(y, 2), np.tile(cap, 2))
+        dual = Dual(np.tile(np.arange(n), 2), signs, epsilon - signs * np.tile(target, 2), np.tile(cap, 2))
         start = None
         if old is not None and len(old) == n:
-            beta = balanced(old, cap)
+            beta = balanced(old / spread, cap)
             start = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
         moved, mean = centered(kernel, rows)
         with threads.serial_blas():  # matrices are small, or worked on by threads of our own
             solution = solve(dual, kernel, moved, start=start, **self._options())
-        beta = dual.coefficients(solution.a, n)
+        beta = spread * dual.coefficients(solution.a, n)
         support = np.flatnonzero(beta)
         self._keep_support(kernel, rows, support, numbers)
         self.dual_coef_ = beta[support][None, :]
-        self.intercept_ = np.array([solution.bias - shift_of(beta, moved, mean)])
+        self.intercept_ = np.array([middle + spread * solution.bias - shift_of(beta, moved, mean)])
         with np.errstate(divide="ignore"):
-            self.margin_ = 1 / np.sqrt(np.maximum([beta @ solution.scores], 0.0))
+            scores = spread * solution.scores
+            self.margin_ = 1 / np.sqrt(squared_norms(kernel, moved, beta[:, None], scores[:, None]))
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
         self._shape = (n, self.n_features_in_)
         return self
@@ -160,6 +162,7 @@ class SVR(Regressor, KernelMachine):
         ahead = kernel.prepare(rows.astype(float))
         g, g_feasible = scores_of(kernel, ahead, ahead, np.column_stack([stored, feasible])).T
         bias = float(self.intercept_[0] + shift_of(stored, rows, mean))
-        verdict = judge_regressor(stored, g, feasible, g_feasible, y, cap, self.epsilon, bias)
+        squared = float(squared_norms(kernel, rows, stored[:, None], g[:, None])[0])
+        verdict = judge_regressor(stored, g, feasible, g_feasible, y, cap, self.epsilon, bias, squared)
         loss = "Σ C max(0, |y − f| − ε)"
         return Certificate(*checks, *verdict_checks([verdict], loss), margin_check(self.margin_, [verdict]), subject=repr(self))
