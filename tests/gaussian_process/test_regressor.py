@@ -8,6 +8,7 @@ from sklearn.gaussian_process import kernels as peer_kernels
 
 from contracts.problems import with_attribute
 from lemmata.gaussian_process import GaussianProcessRegressor
+from lemmata.gaussian_process.factor import cholesky
 from lemmata.kernels import RBF, Constant, Linear, Matern, Periodic, Polynomial, White
 from lemmata.linear_model import BayesianLinearRegression
 
@@ -302,6 +303,13 @@ def test_nonsense_is_refused():
         given(KERNELS["white"], inducing=5).fit(X, y)
     with pytest.raises(ValueError, match="Inducing points need the 2 columns"):
         given(None, inducing=np.zeros((3, 1))).fit(X, y)
+    for bounds in ((1.0, 0.1), (1.0,), (0.0, 1.0), (0.1, np.inf)):
+        with pytest.raises(ValueError, match="noise_bounds must be two variances"):
+            GaussianProcessRegressor(noise_bounds=bounds).fit(X, y)
+    with pytest.raises(ValueError, match="Inducing points need noise"):
+        given(None, noise=0.0, inducing=3).fit(X, y)  # which once never ended
+    with pytest.raises(ValueError, match="not positive definite"):
+        cholesky(np.diag([1.0, np.inf]))
     model = given(None).fit(X, y)
     with pytest.raises(ValueError, match="'y' or of 'f'"):
         model.predict(X, return_std=True, of="z")

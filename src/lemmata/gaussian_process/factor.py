@@ -41,7 +41,7 @@ def cholesky(matrix, jitter=0.0):
            [1., 2.]]), 0.0)
     """
     least, largest = least_jitter(matrix), LARGEST * float(np.diagonal(matrix).mean())
-    while jitter <= largest:
+    while jitter <= largest < np.inf:  # of an infinite matrix no jitter is too large
         work = matrix.copy()
         work.flat[:: len(work) + 1] += jitter
         with serial_blas():

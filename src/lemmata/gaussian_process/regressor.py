@@ -74,7 +74,7 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
     y_mean_ : What was taken off the targets; 0 without `center`.
     alpha_ : (n,), or one for each inducing point: the mean of f at x is y_mean_ + Σ alpha_ᵢ k(xᵢ, x).
     L_ : Lower triangle, LLᵀ the kernel matrix of the rows with noise and jitter, or that of the inducing points with jitter.
-    jitter_ : What was added to the diagonal of the kernel matrix because of rounding: mostly 0; with inducing points 1e-6 of it.
+    jitter_ : What was added to the diagonal of the kernel matrix because of rounding: mostly 0; with inducing points 1e-6.
     inducing_points_ : (m, n_features), if there are any.
     inner_root_ : (m, m), with inducing points: the lower triangle R with RRᵀ = I + L⁻¹K_ZX D⁻¹K_XZ L⁻ᵀ.
     log_marginal_likelihood_ : ln p(y), of all repetitions; with inducing points, its lower bound.
@@ -146,6 +146,7 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
         X may also be a Parquet path (y and sample_weight then name columns), a Dask table, or a function that returns an
         iterator of blocks (X, y). The rows are kept.
         """
+        self._check_noise()
         blocks, data = self._data(X, y, sample_weight, reset=True)
         y_mean = data.center if self.center else 0.0
         target = data.y - y_mean
@@ -160,6 +161,15 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
         self._search(objective(before, data, target, Z), before, fitted, blocks, again, rounding=rounding, X=X, y=y)
         self._rest, self._updated = data[3:], False
         return self
+
+    def _check_noise(self):
+        """Refuse bounds that are none, and inducing points without noise."""
+        if self.noise_bounds is not None:
+            bounds = np.asarray(self.noise_bounds, dtype=float)
+            if bounds.shape != (2,) or not 0 < bounds[0] <= bounds[1] < np.inf:
+                raise ValueError(f"noise_bounds must be two variances, 0 < least ≤ largest, got {self.noise_bounds!r}.")
+        if self.inducing is not None and np.ndim(self.noise) == 0 and self.noise == 0:
+            raise ValueError("Inducing points need noise: give a positive variance, or leave them out.")
 
     def _data(self, X, y, sample_weight, reset):
         """Validate the rows and take equal ones together."""
