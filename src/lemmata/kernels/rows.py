@@ -90,7 +90,7 @@ def add_up(part, n):
 @kernel
 def reflect(matrix):
     """Copy the lower triangle of a square matrix into the upper one, tile by tile so that both stay near."""
-    n, tile = len(matrix), 64
+    n, tile = len(matrix), 16
     for top in range(0, n, tile):
         for left in range(0, top + 1, tile):
             for i in range(top, min(top + tile, n)):

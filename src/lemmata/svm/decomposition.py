@@ -20,7 +20,7 @@ from lemmata.core.config import n_threads
 from lemmata.core.data import is_sparse
 from lemmata.core.iterate import iterate
 from lemmata.kernels import Linear
-from lemmata.kernels.rows import fill
+from lemmata.kernels.rows import BLOCK, fill
 from lemmata.svm.cache import KernelCache
 from lemmata.svm.interior import Thin, Whole, interior_point
 from lemmata.svm.pairs import add_rows, extremes, optimize_pairs, optimize_whole
@@ -35,7 +35,7 @@ FIRST = 30_000  # of the first round of a problem that is solved at once; most t
 ROUNDS = 30  # of a problem that is solved at once: what millions of steps do not solve, more do not
 WORST = 1e-2  # of the margin: the largest rounding of scores that a fit puts up with
 FINE = 1e-5  # tolerances from which on the last digits are wanted too
-PATIENCE = 5  # rounds in which a row could not be moved before it is left out
+PATIENCE = 3  # rounds in which a row could not be moved before it is left out
 WORTH = 0.7  # share of the rows that may stay when rows are left out: to leave out fewer is not worth the copying
 COLUMNS = 2048  # of a block of scores
 
@@ -182,11 +182,13 @@ def solve_whole(dual, matrix, *, tol, start=None, max_iter, name="SVC"):
             a = balanced_pair(interior_point(Whole(K), dual.sign, dual.linear, dual.cap), dual.sign)
             a, _ = polished(a, K @ (dual.sign * a))
         a = a.copy()
-        sense, steps = max(tol, rounding(lengths, a)), STEPS if number else FIRST
+        sense, steps = (max(tol, rounding(lengths, a)), STEPS) if number else (tol, FIRST)
         scores, high, low, free = optimize_whole(K, a, dual.sign, dual.linear, dual.cap, sense, steps)
-        excess = high - low - max(rounding(lengths, a) - tol, 0.0)
+        excess = high - low
         if K.dtype == np.float32 and rounding(lengths, a, np.float32) > tol:
             excess = np.inf  # whatever it seems to be
+        elif excess > tol:
+            excess -= max(rounding(lengths, a) - tol, 0.0)
         return (a, scores, (high, low, free), number + 1), _objective(dual, a, scores), excess
 
     state, _, excess = round_of((np.zeros(len(K)) if start is None else start, None, None, 0))
@@ -246,7 +248,7 @@ class _Decomposition:
         before, a_chosen, v_chosen = a[chosen], a[chosen], v[chosen]
         slots = self.cache.slots(part.row[chosen])
         rows = self.cache.rows[part.row[chosen]]
-        square = fill(self.kernel.values, rows, rows)  # faster than to pick its entries from the store, and as exact
+        square = self._square(rows)
         target = max(sense, SHARE * violation)
         own = Dual(np.arange(len(chosen)), *(field[chosen] for field in part[1:]))
         steps, lowered = optimize_pairs(square, a_chosen, v_chosen, own.sign, own.cap, target, STEPS)
@@ -259,6 +261,16 @@ class _Decomposition:
             a=a_all, scores=scores, objective=state.objective - lowered, recent=active[chosen[-self.size // 2 :]], exact=False
         )
         return self._shrunk(after, part, high, low), after.objective, violation
+
+    def _square(self, rows):
+        """Compute the kernel matrix of a working set: faster than to pick its entries from the store, or to reflect a half."""
+        square = np.empty((len(rows), len(rows)), np.float32)
+
+        def work(start):
+            square[start : start + BLOCK] = self.kernel.values(rows[start : start + BLOCK], rows)
+
+        threads.run(work, range(0, len(rows), BLOCK), n_threads())
+        return square
 
     def _active(self, state):
         """Return the variables of the rows that take part."""
