@@ -65,7 +65,7 @@ ROWS = [
         {"scikit-learn dual=False": liblinear(dual=False)},
         soft_margin(2),
         {"scikit-learn dual=False": 1.5},
-        repeats=3,
+        repeats=2,
     ),
     Row(
         "LinearSVC 200,000 × 50, hinge",
@@ -75,7 +75,7 @@ ROWS = [
         soft_margin(1),
         {"scikit-learn, 100 epochs": 1.5},
         agree=0.1,  # liblinear is 9 % above the least
-        repeats=1,
+        repeats=2,
     ),
     Row(
         "sparse LinearSVC 100,000 × 50,000, squared hinge",
@@ -84,7 +84,7 @@ ROWS = [
         {"scikit-learn dual=True": liblinear(dual=True), "scikit-learn dual=False": liblinear(dual=False)},
         soft_margin(2),
         {"scikit-learn dual=True": 1.5, "scikit-learn dual=False": 1.5},
-        repeats=1,
+        repeats=2,
     ),
     Row(
         "sparse LinearSVC 100,000 × 50,000, hinge",
@@ -94,7 +94,7 @@ ROWS = [
         soft_margin(1),
         {"scikit-learn, 1000 epochs": 1},
         agree=1e-5,  # where liblinear is then
-        repeats=1,
+        repeats=2,
     ),
     Row(
         "LinearSVR 100,000 × 50, absolute deviations",
@@ -104,6 +104,6 @@ ROWS = [
         tube,
         {"scikit-learn, 100 epochs": 1},
         agree=1e-2,
-        repeats=1,
+        repeats=2,
     ),
 ]
