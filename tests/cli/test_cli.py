@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 import lemmata
 from cli.commandline import offer, run, save
 from helpers import finished, python
-from lemmata.cli.compare import Job, Result, candidates, choose_task, compare, make_job, n_fits, rank
+from lemmata.cli.compare import Job, Result, candidates, choose_task, compare, make_job, n_fits, rank, split_by_rows
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.table import Table, read_table
 from lemmata.core.table_encoder import TableEncoder
@@ -492,3 +492,15 @@ def test_output_fits_a_narrow_terminal(data):
     shown = run("fit", data, "--target", "rent", columns=80).stdout
     table = [line for line in shown.splitlines() if not line.startswith(("saved", "next", "  "))]
     assert max(map(len, table)) <= 80
+
+
+def test_models_that_would_take_hours_are_left_out_unless_named():
+    offered = candidates("regression")
+    few, none = split_by_rows(offered, 100)
+    assert few == offered
+    assert none == []
+    fast, slow = split_by_rows(offered, 1_000_000)
+    assert {"SVR", "GaussianProcessRegressor"} <= set(slow)
+    assert "Ridge" in fast
+    named = candidates("regression", ["SVR"])
+    assert split_by_rows(named, 1_000_000) == (named, [])  # there is nothing else to fit

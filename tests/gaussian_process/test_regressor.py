@@ -330,3 +330,9 @@ def test_one_percent_of_any_array_is_refused_where_the_matrix_is_ill_conditioned
     assert model.certify(X, y).holds
     for name in ("alpha_", "L_", "noise_", "y_train_"):
         assert not with_attribute(model, name, 1.01 * getattr(model, name)).certify(X, y).holds, name
+
+
+def test_more_rows_than_a_matrix_has_room_for_are_refused():
+    X = np.arange(20_001.0)[:, None]
+    with pytest.raises(ValueError, match=r"20,001 different rows are more than .* inducing=500"):
+        GaussianProcessRegressor(optimizer=None).fit(X, X[:, 0])

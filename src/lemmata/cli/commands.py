@@ -317,7 +317,12 @@ def run_fit(
     without: list[str] = []
     if job.costs is not None:
         estimators, without = work.split_by_probabilities(estimators)
+    slow: list[str] = []
+    if names is None:
+        estimators, slow = work.split_by_rows(estimators, job.table.n_rows)
     console.print(show.plan(job, table))
+    if slow:
+        console.print(show.too_slow(slow, job.table.n_rows))
     out.mkdir(parents=True, exist_ok=True)  # before the work, which would be lost if it cannot be
     with _progress(work.n_fits(job, estimators)) as tick:
         results = work.compare(job, estimators, tick)

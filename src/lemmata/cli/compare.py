@@ -185,6 +185,12 @@ def _finds_groups(estimator: Any) -> bool:
     return gives_groups(estimator) and not get_tags(estimator).input_tags.categorical
 
 
+def split_by_rows(estimators: dict[str, Any], n_rows: int) -> tuple[dict[str, Any], list[str]]:
+    """Tell the estimators that are fast enough for so many rows from the names of those that would take very long."""
+    fast = {name: estimator for name, estimator in estimators.items() if n_rows <= getattr(estimator, "most_rows", np.inf)}
+    return (fast, [name for name in estimators if name not in fast]) if fast else (estimators, [])
+
+
 def split_by_probabilities(estimators: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Tell the classifiers that can weigh costs from the names of those that cannot, for they give no probabilities."""
     able = {name: estimator for name, estimator in estimators.items() if hasattr(estimator, "predict_proba")}

@@ -53,6 +53,11 @@ def plan(job: Job, table: Table) -> Text:
     return line
 
 
+def too_slow(names: Sequence[str], n_rows: int) -> Text:
+    """Say which models are left out because they would take very long."""
+    return Text(f"left out, because {n_rows:,} rows take them very long (--models fits them all the same): {', '.join(names)}.")
+
+
 def remarks(results: list[Result], job: Job, without: Sequence[str] = ()) -> Text:
     """Say which model is the best, and what should be known about it; `without` names models without probabilities."""
     best, baseline, metric = results[0], results[-1], job.metrics[0]

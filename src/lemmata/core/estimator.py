@@ -28,7 +28,12 @@ NO_TARGET = object()  # None is a target that was forgotten, which deserves an e
 
 
 class Estimator(BaseEstimator):
-    """What every lemmata estimator can do beyond scikit-learn's: `certify`, `plot` and `save`."""
+    """What every lemmata estimator can do beyond scikit-learn's: `certify`, `plot` and `save`.
+
+    `most_rows` is the number of rows beyond which a fit takes so long that only who asks for it should get it.
+    """
+
+    most_rows: float = float("inf")
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute, from the fitted parameters and this data alone, how good the fit is."""

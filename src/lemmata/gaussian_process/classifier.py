@@ -111,6 +111,7 @@ class GaussianProcessClassifier(EvidenceSearch, Classifier):
     True
     """
 
+    most_rows = 500
     _parameter_constraints = {
         "kernel": [Kernel, None],
         "optimizer": [StrOptions({"bfgs"}), None],

@@ -30,6 +30,8 @@ from lemmata.gaussian_process.prior import prior
 from lemmata.gaussian_process.search import EvidenceSearch
 from lemmata.kernels import Kernel
 
+MOST_ROWS = 20_000  # of an exact process, whose matrices take 3 GiB each then
+
 
 class LeaveOneOut(NamedTuple):
     """What the other rows say of each row: mean and variance of its target, and the log density of it there."""
@@ -95,6 +97,7 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
     True
     """
 
+    most_rows = 2_000
     _parameter_constraints = {
         "kernel": [Kernel, None],
         "noise": [Interval(Real, 0, None, closed="left"), StrOptions({"evidence"}), "array-like"],
@@ -148,6 +151,11 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
         """
         self._check_noise()
         blocks, data = self._data(X, y, sample_weight, reset=True)
+        if self.inducing is None and len(data.X) > MOST_ROWS:
+            raise ValueError(
+                f"{len(data.X):,} different rows are more than the {MOST_ROWS:,} whose matrix an exact process holds; "
+                "give inducing points, such as inducing=500."
+            )
         y_mean = data.center if self.center else 0.0
         target = data.y - y_mean
         before = prior(self.kernel, self.noise, self.noise_bounds, data, target, through_points=self.inducing is not None)

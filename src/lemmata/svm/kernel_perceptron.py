@@ -95,6 +95,7 @@ class KernelPerceptron(Iterative, Classifier):
     True
     """
 
+    most_rows = 20_000
     _parameter_constraints = KERNEL_CONSTRAINTS | {
         "margin": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

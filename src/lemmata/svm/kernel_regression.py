@@ -176,6 +176,7 @@ class KernelRegression(Regressor):
     True
     """
 
+    most_rows = 20_000
     _parameter_constraints = KERNEL_CONSTRAINTS | {
         "gamma": [StrOptions({"scale", "auto", "loo"}), Interval(Real, 0, None, closed="neither")]
     }

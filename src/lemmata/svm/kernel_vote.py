@@ -121,6 +121,7 @@ class KernelVoteClassifier(Classifier):
     True
     """
 
+    most_rows = 20_000
     _parameter_constraints = KERNEL_CONSTRAINTS
 
     def __init__(self, kernel="rbf", *, gamma="scale", degree=3, coef0=0.0):

@@ -71,6 +71,7 @@ def given_block(X, weight, support, coefficients, intercept):
 class KernelMachine(Estimator):
     """Base of the machines: parameters of the kernel and of the solver, and scores from support vectors."""
 
+    most_rows = 20_000
     _machine_constraints = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "kernel": [StrOptions({*NAMES, "precomputed"}), Kernel, callable],
