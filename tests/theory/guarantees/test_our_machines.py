@@ -107,7 +107,7 @@ def test_margins_in_the_space_of_a_kernel_by_hand():
         (SVC(kernel="linear", C=1e-9), "intercept is not unique"),
         (LinearSVC(solver="sgd", random_state=0), "every row has a say"),
     ],
-    ids=str,
+    ids=lambda value: str(value).split("<")[0],
 )
 def test_when_our_support_vectors_prove_nothing(model, reason):
     X, y = rows()
