@@ -83,3 +83,9 @@ def test_the_certificate_watches_the_link():
 
 def test_without_probability_there_is_no_predict_proba():
     assert not hasattr(SVC(), "predict_proba")
+
+
+def test_probabilities_that_were_not_fitted_are_asked_for_in_vain():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="fit it again with probability=True"):
+        SVC().fit(X, y).set_params(probability=True).predict_proba(X)

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lemmata.core import threads
-from lemmata.core.certificate import TINY
 from lemmata.core.config import n_threads
 from lemmata.core.data import is_sparse
 from lemmata.core.iterate import iterate
 from lemmata.kernels import Linear
 from lemmata.kernels.rows import BLOCK, fill
 from lemmata.svm.cache import KernelCache
+from lemmata.svm.dual import Dual, middle_of
 from lemmata.svm.interior import Thin, Whole, interior_point
-from lemmata.svm.pairs import add_rows, extremes, optimize_pairs, optimize_whole
+from lemmata.svm.pairs import add_rows, optimize_pairs, optimize_whole
 from lemmata.svm.polish import polish
 
 SET = 1024  # variables of a working set: 512 take more rounds, 2,048 longer ones
@@ -38,29 +38,6 @@ FINE = 1e-5  # tolerances from which on the last digits are wanted too
 PATIENCE = 3  # rounds in which a row could not be moved before it is left out
 WORTH = 0.7  # share of the rows that may stay when rows are left out: to leave out fewer is not worth the copying
 COLUMNS = 2048  # of a block of scores
-
-
-class Dual(NamedTuple):
-    """The problem min ½ Σ sₜsᵤaₜaᵤ k(x_{r(t)}, x_{r(u)}) + Σ pₜaₜ subject to Σ sₜaₜ = 0 and 0 ≤ aₜ ≤ cₜ."""
-
-    row: np.ndarray  # (T,), r: the row of each variable
-    sign: np.ndarray  # (T,), s: ±1
-    linear: np.ndarray  # (T,), p
-    cap: np.ndarray  # (T,), c
-
-    def values(self, scores):
-        """Return v = −s·gradient for each variable."""
-        return -self.sign * self.linear - scores[self.row]
-
-    def extremes(self, a, v):
-        """Return v where a variable may go up, else −∞, and v where it may go down, else ∞."""
-        high, low = np.empty(len(a)), np.empty(len(a))
-        extremes(a, v, self.sign, self.cap, high, low)
-        return high, low
-
-    def coefficients(self, a, n_rows):
-        """Return Σ sₜaₜ over the variables of each row."""
-        return np.bincount(self.row, self.sign * a, n_rows)
 
 
 class Solution(NamedTuple):
@@ -129,7 +106,7 @@ def solve(dual, kernel, X, *, tol, start=None, max_iter, cache_size=200.0, verbo
 
     solver = _Decomposition(dual, kernel, X, exact, tol, cache_size)
     if start is None and isinstance(kernel, Linear) and not is_sparse(X) and X.shape[1] <= THIN:
-        start = balanced_pair(interior_point(Thin(exact.points[dual.row]), dual.sign, dual.linear, dual.cap), dual.sign)
+        start = dual.balanced(interior_point(Thin(exact.points[dual.row]), dual.sign, dual.linear, dual.cap))
         start, scores = polished(start, solver.scores(start, exact))
     elif start is None:
         start, scores = np.zeros(len(dual.row)), np.zeros(n)
@@ -140,15 +117,8 @@ def solve(dual, kernel, X, *, tol, start=None, max_iter, cache_size=200.0, verbo
     state = run.state if run.state.exact else solver.refreshed(run.state)
     a, scores = polished(state.a, state.scores) if tol <= FINE else (state.a, state.scores)
     a = snapped(a, dual.cap)
-    ends = _ends(dual, a, scores)
-    return Solution(a, scores, _bias(*ends), ends[0] - ends[1], _objective(dual, a, scores), run.n_iter, run.converged)
-
-
-def balanced_pair(a, sign):
-    """Return the variables with the heavier sign scaled down, so that Σ sₜaₜ = 0."""
-    plus, minus = a[sign > 0].sum(), a[sign < 0].sum()
-    least = min(plus, minus)
-    return a * np.where(sign > 0, least / max(plus, TINY), least / max(minus, TINY))
+    ends = dual.ends(a, dual.values(scores))
+    return Solution(a, scores, middle_of(*ends), ends[0] - ends[1], _objective(dual, a, scores), run.n_iter, run.converged)
 
 
 def rounding(lengths, a, kind=np.float64):
@@ -179,7 +149,7 @@ def solve_whole(dual, matrix, *, tol, start=None, max_iter, name="SVC"):
         a, _, _, number = state
         if number == 1:  # pairs did not get there: leave the valley by another way
             K = K if K.dtype == np.float64 else matrix(np.float64)
-            a = balanced_pair(interior_point(Whole(K), dual.sign, dual.linear, dual.cap), dual.sign)
+            a = dual.balanced(interior_point(Whole(K), dual.sign, dual.linear, dual.cap))
             a, _ = polished(a, K @ (dual.sign * a))
         a = a.copy()
         sense, steps = (max(tol, rounding(lengths, a)), STEPS) if number else (tol, FIRST)
@@ -200,28 +170,13 @@ def solve_whole(dual, matrix, *, tol, start=None, max_iter, name="SVC"):
     if tol <= FINE:
         a, scores = polished(a, scores)
         a = snapped(a, dual.cap)
-        ends = _ends(dual, a, scores)
-    return Solution(a, scores, _bias(*ends), ends[0] - ends[1], _objective(dual, a, scores), n_iter, converged)
+        ends = dual.ends(a, dual.values(scores))
+    return Solution(a, scores, middle_of(*ends), ends[0] - ends[1], _objective(dual, a, scores), n_iter, converged)
 
 
 def _objective(dual, a, scores):
     """Return ½ Σ sₜaₜFₜ + Σ pₜaₜ."""
     return float(a @ (0.5 * dual.sign * scores[dual.row] + dual.linear))
-
-
-def _ends(dual, a, scores):
-    """Return the largest v that may go up, the least that may go down, and the mean v of free variables (NaN without any)."""
-    v = dual.values(scores)
-    high, low = dual.extremes(a, v)
-    free = v[(high > -np.inf) & (low < np.inf)]
-    return high.max(), low.min(), free.mean() if len(free) else np.nan
-
-
-def _bias(high, low, free):
-    """Return the mean over free variables, or the middle of what optimality allows, or its only end."""
-    if not np.isnan(free):
-        return float(free)
-    return float((high + low) / 2 if np.isfinite(high + low) else high if np.isfinite(high) else low)
 
 
 class _Decomposition:

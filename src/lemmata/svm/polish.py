@@ -10,6 +10,8 @@ leave it join; where the violation does not fall any more, the best point is kep
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from lemmata.svm.dual import middle_of
+
 MOST = 1500  # free variables: beyond, the equations cost more than the last digits are worth
 PASSES = 12
 RIDGE = 1e-11  # of the mean of the diagonal
@@ -22,7 +24,7 @@ def polish(dual, square, a, scores):
 
     Parameters
     ----------
-    dual : The problem, see `decomposition.Dual`.
+    dual : The problem, see `dual.Dual`.
     square : Function of two sets of variables that returns the kernel matrix of their rows.
     a, scores : The point, and the scores of all rows there.
 
@@ -30,11 +32,10 @@ def polish(dual, square, a, scores):
     -------
     a, change : The point, and the change of the coefficients of variables, s·Δa, whose scores are to be added.
     """
-    values, bounded = dual.values(scores), np.isfinite(dual.cap)
-    best, start = a, a
+    values, best, start = dual.values(scores), a, a
     least, enough = _violation(dual, a, values), ENOUGH * float(np.abs(values).max(initial=0.0))
     for _ in range(PASSES):
-        bias, high, low = _bias(dual, a, values)
+        bias, (high, low) = middle_of(*dual.ends(a, values)), dual.extremes(a, values)
         free = (a > 0) & (a < dual.cap) | (high > bias) | (low < bias)
         which = np.flatnonzero(free)
         if not 1 < len(which) <= MOST:
@@ -44,7 +45,6 @@ def polish(dual, square, a, scores):
             break
         moved = a.copy()
         moved[which] = np.clip(a[which] + dual.sign[which] * delta, 0.0, dual.cap[which])
-        moved[which] = np.where(bounded[which] & (moved[which] > dual.cap[which] * (1 - 1e-15)), dual.cap[which], moved[which])
         changed = np.flatnonzero(moved != a)
         if not len(changed):
             break
@@ -61,19 +61,9 @@ def polish(dual, square, a, scores):
     return best, dual.sign * (best - start)
 
 
-def _bias(dual, a, values):
-    """Return the bias, and the values of variables that may go up (else −∞) and down (else ∞)."""
-    high, low = dual.extremes(a, values)
-    free = (high > -np.inf) & (low < np.inf)
-    if free.any():
-        return float(values[free].mean()), high, low
-    top, bottom = high.max(), low.min()
-    return float(top + bottom) / 2 if np.isfinite(top + bottom) else np.nan, high, low
-
-
 def _violation(dual, a, values):
-    high, low = dual.extremes(a, values)
-    return max(float(high.max() - low.min()), 0.0)
+    high, low, _ = dual.ends(a, values)
+    return max(float(high - low), 0.0)
 
 
 def _equations(K, residual, imbalance):

@@ -24,7 +24,8 @@ from lemmata.core.estimator import Classifier, as_output
 from lemmata.kernels.validity import warn_if_indefinite
 from lemmata.svm import link
 from lemmata.svm.class_weight import class_factors
-from lemmata.svm.decomposition import FINE, WHOLE, Dual, scores_of, solve, solve_whole
+from lemmata.svm.decomposition import FINE, WHOLE, scores_of, solve, solve_whole
+from lemmata.svm.dual import Dual
 from lemmata.svm.machine import KernelMachine, centered, load, shift_of
 from lemmata.svm.one_against_one import by_machine, class_scores, laid_out, pairs_of
 from lemmata.svm.optimality import judge_classifier, judge_hard_margin, margin_check, one_sided, squared_norms, verdict_checks
@@ -274,6 +275,8 @@ class SVC(Classifier, KernelMachine):
     def predict_proba(self, X):
         """Give the probability of each class, (n, k); the most probable one is the one that `predict` gives."""
         scores, dtype = self._scores(X)
+        if not hasattr(self, "link_"):
+            raise ValueError("This SVC was fitted without probabilities; fit it again with probability=True.")
         k = len(self.classes_)
         return as_output(link.probabilities(scores[:, 0] if k == 2 else class_scores(scores, k), self.link_), dtype)
 

@@ -19,7 +19,8 @@ from lemmata.core import threads
 from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import Regressor, as_output
 from lemmata.kernels.validity import warn_if_indefinite
-from lemmata.svm.decomposition import Dual, scores_of, solve
+from lemmata.svm.decomposition import scores_of, solve
+from lemmata.svm.dual import Dual
 from lemmata.svm.machine import KernelMachine, centered, load, shift_of
 from lemmata.svm.optimality import balanced, judge_regressor, margin_check, squared_norms, verdict_checks
 
