@@ -9,10 +9,7 @@ import numpy as np
 
 def load(blocks, sample_weight):
     """Bring the rows of positive weight into memory: the rows, their weights, their numbers in the whole table."""
-    if blocks.home == "memory":
-        rows, weight = np.asarray(blocks.X, order="C"), blocks.aligned[-1]
-    else:
-        rows, weight = blocks.take(np.arange(blocks.n_rows))
+    rows, weight = blocks.whole()
     if not blocks.complete:
         return rows, weight, np.flatnonzero(np.asarray(sample_weight, dtype=float) > 0)
     if weight is None:

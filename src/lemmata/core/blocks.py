@@ -227,6 +227,10 @@ class Blocks:
             start = stop
         return joined([kept[i] for i in sorted(kept)])
 
+    def whole(self) -> Block:
+        """Return all rows as one block; of rows in memory it is a view where it can be, and not to be written to."""
+        return self.take(np.arange(self.n_rows))
+
     def with_columns(self, function: Callable[[Any], Any], n_columns: int) -> "Blocks":
         """Give the same rows with function(X) in place of X: features made where and when they are needed."""
         other = self._changed(0, function)
@@ -292,6 +296,10 @@ class ArrayBlocks(Blocks):
         """Return the rows with these numbers as one block."""
         X = self.X[rows].astype(self.dtype, copy=False)
         return self._made((X, *(None if a is None else a[rows] for a in self.aligned)))
+
+    def whole(self) -> Block:
+        """Return all rows as one block, without a copy where they have the form of a block."""
+        return self._made((self._rows(slice(0, self.n_rows)), *self.aligned))
 
     def _recut(self) -> None:
         width = self.n_columns

@@ -28,7 +28,7 @@ def load(blocks):
     rows : (n, d), array or CSR matrix.
     *aligned : Targets and weights, or None.
     """
-    rows, *aligned = (blocks.X, *blocks.aligned) if blocks.home == "memory" else blocks.take(np.arange(blocks.n_rows))
+    rows, *aligned = blocks.whole()
     weight = aligned[-1]
     if weight is not None and not (weight > 0).all():
         present = weight > 0

@@ -37,7 +37,7 @@ KERNEL_CONSTRAINTS = {
 
 def all_rows(blocks):
     """Return all rows, wherever they live, as arrays in memory: (X, target, weights or None)."""
-    X, target, weight = blocks.take(np.arange(blocks.n_rows))
+    X, target, weight = blocks.whole()
     return X, np.asarray(target), None if weight is None else np.asarray(weight, dtype=float)
 
 

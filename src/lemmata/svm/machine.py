@@ -16,11 +16,7 @@ from lemmata.svm.decomposition import ROWS, block_scores
 
 def load(blocks, sample_weight):
     """Bring rows into memory: the rows of positive weight, their targets, weights, and numbers in the whole table."""
-    if blocks.home == "memory":
-        X = blocks.X.astype(blocks.dtype, copy=False)
-        rows, y, weight = X if is_sparse(X) else np.ascontiguousarray(X), *blocks.aligned
-    else:
-        rows, y, weight = blocks.take(np.arange(blocks.n_rows))
+    rows, y, weight = blocks.whole()
     numbers = np.arange(rows.shape[0])
     if not blocks.complete:
         numbers = np.flatnonzero(np.asarray(sample_weight, dtype=float) > 0)
