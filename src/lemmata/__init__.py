@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 _SUBPACKAGES = (
     "cluster",
     "decision",
+    "discriminant_analysis",
+    "ensemble",
     "gaussian_process",
     "graphical",
     "hmm",
@@ -20,6 +22,7 @@ _SUBPACKAGES = (
     "linear_model",
     "markov",
     "mixture",
+    "naive_bayes",
     "neighbors",
     "optimize",
     "plot",
@@ -30,6 +33,7 @@ _SUBPACKAGES = (
     "state_space",
     "svm",
     "theory",
+    "tree",
 )
 _NAMES = {
     "all_estimators": "lemmata.core.discovery",

@@ -1,6 +1,7 @@
 """A small problem for every estimator of the library, found by its tags; a new estimator has one by existing."""
 
 from copy import deepcopy
+from dataclasses import is_dataclass
 from functools import reduce
 from inspect import signature
 from typing import NamedTuple
@@ -19,6 +20,7 @@ SETTINGS = {
     "BinomialMixture": {"n_components": 2, "n_trials": 8},
     "CategoricalHMM": {"n_components": 2, "n_features": 4},  # as many in each column, so that arrays can be compared
     "CategoricalMixture": {"n_components": 2, "n_categories": 4},
+    "CategoricalNB": {"min_categories": 4},  # as many in each column, so that arrays can be compared
     "GaussianHMM": {"n_components": 2},
     "GaussianMixture": {"n_components": 2},
     "GibbsMixture": {"n_components": 3, "alpha": 10.0},  # a smaller alpha lets two groups of ten rows merge for long
@@ -39,6 +41,10 @@ SEMI_SUPERVISED = {"RandomWalkClassifier"}  # classifiers for which the label -1
 HISTORY = {"n_iter_", "converged_", "trace_", "restarts_"}
 # What a model keeps of single rows: a row that is repeated is kept as often, one that weighs more is kept once.
 OF_ROWS = {"support_", "support_vectors_", "n_support_", "dual_coef_", "X_", "y_", "sample_weight_"}
+# Of copies of a row some may be in a bag and others not; a row of whole weight is in it or not.
+OF_ROWS |= {"oob_decision_function_", "oob_prediction_", "oob_residuals_", "oob_score_"}
+# A node counts its different rows, of which copies are several.
+OF_ROWS |= {"trees_.nodes.n_node_samples"}
 
 
 class Problem(NamedTuple):
@@ -80,6 +86,9 @@ def problem(cls, seed=0, n=60):
     if is_classifier(model):
         labels = np.array([3, 5, 8] if get_tags(model).classifier_tags.multi_class else [3, 5])
         k = len(labels)
+        if get_tags(model).input_tags.positive_only:  # counts or codes
+            chances = rng.uniform(0.1, 0.9, size=(k, 4))[np.arange(n) % k]
+            return Problem(model, rng.binomial(3, chances).astype(float), labels[np.arange(n) % k])
         if cls.__name__ in SEPARABLE:
             centers = 12 * np.eye(3, 4)[:k]
             X = (centers[np.arange(n) % k] + rng.uniform(-1, 1, size=(n, 4))) * scales + offset
@@ -93,12 +102,12 @@ def problem(cls, seed=0, n=60):
 
 
 def fitted(model):
-    """Give the fitted attributes by name; those of a model inside the model as "estimator_.coef_"."""
+    """Give the fitted attributes by name; those of a model inside the model as "estimator_.coef_", of a tree as "tree_.value"."""
     found = {}
     for k, v in vars(model).items():
-        if k.endswith("_") and not k.startswith("_") and k not in HISTORY:
-            inner = {f"{k}.{name}": value for name, value in fitted(v).items()} if isinstance(v, BaseEstimator) else {k: v}
-            found |= inner
+        if is_dataclass(model) or (k.endswith("_") and not k.startswith("_") and k not in HISTORY):
+            within = isinstance(v, BaseEstimator) or is_dataclass(v)
+            found |= {f"{k}.{name}": value for name, value in fitted(v).items()} if within else {k: v}
     return found
 
 

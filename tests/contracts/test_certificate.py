@@ -45,9 +45,12 @@ def sabotaged(model):
             if not np.isfinite(array).all() or not np.any(array):
                 continue  # 1 % of nothing is nothing
             changed = free(np.atleast_1d(array).astype(float), rng).reshape(array.shape).astype(array.dtype)
+        elif array.size == 0:
+            continue
         else:
             changed = array.copy()
-            changed.flat[rng.integers(changed.size)] += 1
+            place = rng.integers(changed.size)
+            changed.flat[place] = not changed.flat[place] if array.dtype.kind == "b" else changed.flat[place] + 1
         yield name, with_attribute(model, name, changed if array.ndim else changed[()])
 
 

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Certificate, same
+from lemmata.core.class_weight import class_factors
 from lemmata.core.data import is_stored
 from lemmata.core.estimator import Iterative
 from lemmata.core.random import generator
@@ -27,7 +28,6 @@ from lemmata.linear_model.sgd import SGDClassifier
 from lemmata.linear_model.stochastic import OneVersusRest
 from lemmata.optimize.rules import GradientDescent
 from lemmata.optimize.schedules import Schedule
-from lemmata.svm.class_weight import class_factors
 from lemmata.svm.dual_coordinate import squares_of
 from lemmata.svm.linear_machine import Machine
 from lemmata.svm.linear_objective import Loss, rows_of

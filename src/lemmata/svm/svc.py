@@ -19,11 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import threads
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
+from lemmata.core.class_weight import class_factors
 from lemmata.core.config import n_threads
 from lemmata.core.estimator import Classifier, as_output
 from lemmata.kernels.validity import warn_if_indefinite
 from lemmata.svm import link
-from lemmata.svm.class_weight import class_factors
 from lemmata.svm.decomposition import FINE, WHOLE, scores_of, solve, solve_whole
 from lemmata.svm.dual import Dual
 from lemmata.svm.machine import KernelMachine, centered, load, shift_of

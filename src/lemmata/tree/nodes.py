@@ -1,0 +1,320 @@
+"""Trees as flat arrays: one entry a node, the root first, the two children of a node side by side.
+
+A row with x ≤ t in the column of a node goes left, one whose category is in the node's set goes left, and one that has no value
+there goes where the node says. Two children side by side make a step of a descent one addition, child + [x > t]; a leaf is its
+own child behind an infinite threshold, so that rows may wait for each other: four go down together, and while one waits for
+memory the others move.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from lemmata.core.kernel import kernel
+
+LEAF, NOTHING = -1, -2  # as in scikit-learn: the child of a leaf, the column that it asks about
+WORD = 64
+
+U0, U1, U2, U31, U32 = (np.uint64(k) for k in (0, 1, 2, 31, 32))
+COLUMN = np.uint64(2**31 - 1)
+SIX, LOW6 = np.uint64(6), np.uint64(63)
+
+
+@dataclass(eq=False)
+class Tree:
+    """One tree; arrays carry scikit-learn's names.
+
+    Attributes
+    ----------
+    feature : Column that a node asks about; -2 at leaves.
+    threshold : Rows up to here go left; -2 at leaves, NaN where the column is categorical.
+    children_left : Left child; the right one is next to it. -1 at leaves.
+    missing_go_to_left : Whether a row without a value (or with an unknown category) goes left.
+    category_set : Row of `left_categories` for a categorical column; -1 at other nodes.
+    left_categories : Sets of categories that go left, 64 in a word.
+    value : (nodes, K), shares of the classes, or one number.
+    impurity : How mixed the rows of a node are.
+    gain : By how much a split lowers the impurity, weighted by the share of rows that come to it; 0 at leaves.
+    n_node_samples : Rows that came to a node in the fit.
+    weighted_n_node_samples : Their weight.
+
+    Examples
+    --------
+    >>> from lemmata.tree import DecisionTreeRegressor
+    >>> tree = DecisionTreeRegressor(max_depth=1).fit([[1.0], [2.0], [4.0]], [0.0, 0.0, 3.0]).tree_
+    >>> tree.feature, tree.threshold, tree.value.ravel()
+    (array([ 0, -2, -2], dtype=int32), array([ 3., -2., -2.]), array([1., 0., 3.]))
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    children_left: np.ndarray
+    missing_go_to_left: np.ndarray
+    category_set: np.ndarray
+    left_categories: np.ndarray
+    value: np.ndarray
+    impurity: np.ndarray
+    gain: np.ndarray
+    n_node_samples: np.ndarray
+    weighted_n_node_samples: np.ndarray
+
+    def __eq__(self, other):
+        return isinstance(other, Tree) and all(
+            np.array_equal(getattr(self, f.name), getattr(other, f.name), equal_nan=f.name in ("threshold", "value"))
+            for f in fields(Tree)
+        )
+
+    __hash__ = None
+
+    @property
+    def children_right(self):
+        """Right child of each node, -1 at leaves."""
+        return np.where(self.children_left == LEAF, LEAF, self.children_left + 1)
+
+    @property
+    def node_count(self):
+        """Number of nodes."""
+        return len(self.feature)
+
+    @property
+    def n_leaves(self):
+        """Number of leaves."""
+        return int((self.children_left == LEAF).sum())
+
+    @property
+    def depth(self):
+        """Steps from the root to each node."""
+        depth = np.zeros(self.node_count, dtype=np.int64)
+        for node in range(self.node_count):  # a child stands after its parent
+            if self.children_left[node] != LEAF:
+                depth[self.children_left[node] : self.children_left[node] + 2] = depth[node] + 1
+        return depth
+
+    @property
+    def max_depth(self):
+        """Most steps from the root to a leaf."""
+        return int(self.depth.max())
+
+    def importances(self, n_columns):
+        """Give the gain of each column over all nodes that ask about it, scaled to a sum of one (zeros without any gain)."""
+        inner = self.children_left != LEAF
+        total = np.bincount(self.feature[inner], self.gain[inner], n_columns)
+        return total / total.sum() if total.sum() > 0 else total
+
+    def goes_left(self, node, x):
+        """Tell which values of the node's column go left."""
+        missing = np.isnan(x)
+        if self.category_set[node] < 0:
+            left = x <= self.threshold[node]
+        else:
+            left, missing = _in_set(np.where(missing, -1, x).astype(np.int64), self.left_categories[self.category_set[node]])
+        return np.where(missing, bool(self.missing_go_to_left[node]), left)
+
+    def categories_left(self, node):
+        """Give the categories that go left at a categorical node, as codes."""
+        words = self.left_categories[self.category_set[node]]
+        codes = np.arange(WORD * len(words))
+        return codes[_in_set(codes, words)[0]]
+
+
+def _in_set(codes, words):
+    """Tell which codes are in a set, and which are not codes at all."""
+    known = (codes >= 0) & (codes < WORD * len(words))
+    safe = np.where(known, codes, 0)
+    return known & (((words[safe // WORD] >> (safe % WORD).astype(np.uint64)) & U1) > 0), ~known
+
+
+@dataclass(eq=False)
+class Trees:
+    """Many trees in the arrays of one, for prediction; `trees[t]` is one of them.
+
+    Attributes
+    ----------
+    nodes : The nodes of all trees, one tree after the other; children are numbered within their tree.
+    roots : Where each tree begins, and where the last one ends.
+
+    Examples
+    --------
+    >>> from lemmata.tree import DecisionTreeRegressor
+    >>> tree = DecisionTreeRegressor(max_depth=1).fit([[1.0], [2.0], [4.0]], [0.0, 0.0, 3.0]).tree_
+    >>> trees = Trees.of([tree, tree])
+    >>> trees.total(np.array([[1.5], [9.0]])).ravel()
+    array([0., 6.])
+    """
+
+    nodes: Tree
+    roots: np.ndarray
+
+    @classmethod
+    def of(cls, trees):
+        """Join trees, in order."""
+        sets = np.cumsum([0] + [len(tree.left_categories) for tree in trees])
+        words = max(tree.left_categories.shape[1] for tree in trees)
+        parts = {f.name: [getattr(tree, f.name) for tree in trees] for f in fields(Tree)}
+        parts["category_set"] = [
+            np.where(tree.category_set < 0, tree.category_set, tree.category_set + start).astype(np.int32)
+            for tree, start in zip(trees, sets[:-1], strict=True)
+        ]
+        parts["left_categories"] = [_widened(tree.left_categories, words) for tree in trees]
+        return cls(
+            Tree(**{name: np.concatenate(arrays) for name, arrays in parts.items()}),
+            np.cumsum([0] + [tree.node_count for tree in trees]),
+        )
+
+    def __len__(self):
+        return len(self.roots) - 1
+
+    def __getitem__(self, t):
+        t = range(len(self))[t]
+        own = slice(self.roots[t], self.roots[t + 1])
+        parts = {f.name: getattr(self.nodes, f.name)[own] for f in fields(Tree) if f.name != "left_categories"}
+        used = parts["category_set"][parts["category_set"] >= 0]
+        if len(used):  # the sets of a tree stand together
+            first, last = used.min(), used.max() + 1
+            parts["category_set"] = np.where(parts["category_set"] < 0, -1, parts["category_set"] - first).astype(np.int32)
+            return Tree(**parts, left_categories=self.nodes.left_categories[first:last])
+        return Tree(**parts, left_categories=self.nodes.left_categories[:0])
+
+    def __iter__(self):
+        return (self[t] for t in range(len(self)))
+
+    def __eq__(self, other):
+        return isinstance(other, Trees) and np.array_equal(self.roots, other.roots) and self.nodes == other.nodes
+
+    __hash__ = None
+
+    def leaves(self, X):
+        """Find the leaf of each row in each tree, (rows, trees)."""
+        out = np.empty((X.shape[0], len(self)), dtype=np.int32)
+        for t in range(len(self)):
+            out[:, t] = self._descend(X, slice(t, t + 1))
+        return out
+
+    def total(self, X, links=None):
+        """Sum the values of the leaves that each row comes to, over the trees in order, (rows, K).
+
+        Who calls this for many blocks of rows hands over `links()`, so that the nodes are packed once.
+        """
+        out = np.zeros((X.shape[0], self.nodes.value.shape[1]))
+        if len(self.nodes.left_categories):
+            for t in range(len(self)):
+                out += self.nodes.value[self.roots[t] + self.leaf(X, t)]
+            return out
+        links, cuts = self.links() if links is None else links
+        leaf = np.empty(X.shape[0], dtype=np.uint32)
+        for t in range(len(self)):
+            descend(X, links, cuts, np.uint32(self.roots[t]), leaf)
+            add_values(self.nodes.value, leaf, out)
+        return out
+
+    def links(self):
+        """Pack the nodes of all trees for `total`; None where a node asks about categories."""
+        return None if len(self.nodes.left_categories) else self._links(slice(0, len(self)))
+
+    def leaf(self, X, t):
+        """Find the leaf of each row in one tree, (rows,)."""
+        return self._descend(X, slice(t, t + 1))
+
+    def _descend(self, X, which):
+        """Find the leaf of each row in one tree."""
+        leaf = np.empty(X.shape[0], dtype=np.uint32)
+        if len(self.nodes.left_categories) == 0:
+            descend(X, *self._links(which), np.uint32(0), leaf)
+            return leaf
+        tree = self[which.start]
+        descend_sets(
+            X,
+            tree.feature,
+            tree.threshold,
+            tree.children_left,
+            tree.missing_go_to_left,
+            tree.category_set,
+            tree.left_categories,
+            leaf,
+        )
+        return leaf
+
+    def _links(self, which):
+        """Pack each node of some trees into two words that lie together: threshold, and child, missing direction, column."""
+        start, stop = self.roots[which.start], self.roots[which.stop]
+        own, nodes = slice(start, stop), self.nodes
+        sizes = np.diff(self.roots[which.start : which.stop + 1])
+        offset = np.repeat(self.roots[which.start : which.stop] - start, sizes)
+        leaf = nodes.children_left[own] == LEAF
+        cuts = np.empty((stop - start, 2))
+        cuts[:, 0] = np.where(leaf, np.inf, nodes.threshold[own])
+        child = np.where(leaf, np.arange(stop - start), nodes.children_left[own] + offset).astype(np.uint64)
+        column = np.where(leaf, 0, nodes.feature[own]).astype(np.uint64)
+        right = (~leaf & ~nodes.missing_go_to_left[own].astype(bool)).astype(np.uint64)
+        links = cuts.view(np.uint64)
+        links[:, 1] = (child << U32) | (right << U31) | column
+        return links.ravel(), cuts.ravel()
+
+
+def _widened(sets, words):
+    """Give sets of categories so many words."""
+    return np.pad(sets, ((0, 0), (0, words - sets.shape[1])))
+
+
+@kernel
+def descend(X, links, cuts, root, leaf):
+    """Find the leaf of each row; four rows go down together."""
+    n = len(X)
+    start = np.uint64(root)
+    for i in range(0, n - 3, 4):
+        a = b = c = d = start
+        while True:
+            # the link of a node lies after its threshold, on the same line of memory
+            la, lb, lc, ld = links[a + a + U1], links[b + b + U1], links[c + c + U1], links[d + d + U1]
+            xa, xb = X[i, la & COLUMN], X[i + 1, lb & COLUMN]
+            xc, xd = X[i + 2, lc & COLUMN], X[i + 3, ld & COLUMN]
+            na = (la >> U32) + (np.uint64(xa > cuts[a + a]) | (np.uint64(xa != xa) & (la >> U31) & U1))
+            nb = (lb >> U32) + (np.uint64(xb > cuts[b + b]) | (np.uint64(xb != xb) & (lb >> U31) & U1))
+            nc = (lc >> U32) + (np.uint64(xc > cuts[c + c]) | (np.uint64(xc != xc) & (lc >> U31) & U1))
+            nd = (ld >> U32) + (np.uint64(xd > cuts[d + d]) | (np.uint64(xd != xd) & (ld >> U31) & U1))
+            if na == a and nb == b and nc == c and nd == d:
+                break
+            a, b, c, d = na, nb, nc, nd
+        leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3] = a, b, c, d
+    for i in range(n - n % 4, n):
+        a = start
+        while True:
+            la = links[a + a + U1]
+            xa = X[i, la & COLUMN]
+            na = (la >> U32) + (np.uint64(xa > cuts[a + a]) | (np.uint64(xa != xa) & (la >> U31) & U1))
+            if na == a:
+                break
+            a = na
+        leaf[i] = a
+
+
+@kernel
+def descend_sets(X, feature, threshold, children_left, missing_go_to_left, category_set, left_categories, leaf):
+    """Find the leaf of each row in a tree that may ask about categories."""
+    known = WORD * left_categories.shape[1]
+    for i in range(len(X)):
+        node = 0
+        while children_left[node] >= 0:
+            x = X[i, feature[node]]
+            s = category_set[node]
+            if x != x or (s >= 0 and not 0 <= x < known):
+                left = missing_go_to_left[node]
+            elif s >= 0:
+                code = np.uint64(x)
+                left = (left_categories[s, code >> SIX] >> (code & LOW6)) & U1 != U0
+            else:
+                left = x <= threshold[node]
+            node = children_left[node] + (0 if left else 1)
+        leaf[i] = node
+
+
+@kernel
+def add_values(value, leaf, out):
+    """Add the values of a leaf to those of its row."""
+    if value.shape[1] == 1:
+        for i in range(len(leaf)):
+            out[i, 0] += value[leaf[i], 0]
+        return
+    for i in range(len(leaf)):
+        for k in range(value.shape[1]):
+            out[i, k] += value[leaf[i], k]
