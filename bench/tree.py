@@ -76,5 +76,5 @@ ROWS = [
         1e-6,
         criterion="absolute_error",
         max_depth=8,
-    ),  # fmt: skip
+    ),
 ]

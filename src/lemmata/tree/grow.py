@@ -14,11 +14,12 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 from lemmata.tree.draw import mix
-from lemmata.tree.presort import MISSING, RANK, ROW, ROWS
+from lemmata.tree.partition import has_missing, mark_left, part, threshold_of
+from lemmata.tree.presort import ROW, ROWS
 from lemmata.tree.scan_classes import CHUNK, ENTROPY, ERROR, of_row, score_of
 from lemmata.tree.split import ABSOLUTE, SQUARED, TIE, find_split
 
-U1, U2, SIX, LOW6 = (np.uint64(k) for k in (1, 2, 6, 63))
+U1, U2 = np.uint64(1), np.uint64(2)
 LN2 = np.log(2.0)
 
 
@@ -123,50 +124,6 @@ def gain_of(score, classes, total, sum_total, impurity, criterion):
     if criterion == SQUARED:
         return max(score - sum_total * sum_total / total, 0.0)
     return max(impurity + score, 0.0)
-
-
-@kernel
-def mark_left(data, a, b, column, cut, missing_left, chosen, marks):
-    """Mark the rows that go left; return how many do."""
-    elements, sorted_at, codes, counted_at, n_codes, categorical = data[0], data[1], data[2], data[3], data[4], data[5]
-    count = 0
-    if counted_at[column] < 0:
-        e = elements[sorted_at[column]]
-        for i in range(a, b):
-            rank = np.int64(e[i] >> RANK)
-            left = rank <= cut or (missing_left and rank == MISSING)
-            marks[(e[i] >> ROW) & ROWS] = left
-            count += left
-        return count
-    own, last = codes[counted_at[column]], n_codes[column]
-    e = elements[len(elements) - 1]
-    for i in range(a, b):
-        row = (e[i] >> ROW) & ROWS
-        c = own[row]
-        if c == last:
-            left = missing_left
-        elif categorical[column]:
-            left = ((chosen[np.uint64(c) >> SIX] >> (np.uint64(c) & LOW6)) & U1) > 0
-        else:
-            left = c <= cut
-        marks[row] = left
-        count += left
-    return count
-
-
-@kernel
-def part(e, a, b, marks, spare):
-    """Part elements into those that go left and the rest, each in order."""
-    front, r = np.uint64(a), np.uint64(0)
-    for i in range(np.uint64(a), np.uint64(b)):
-        x = e[i]
-        go = np.uint64(marks[(x >> ROW) & ROWS])
-        e[front] = x
-        spare[r] = x
-        front += go
-        r += U1 - go
-    for i in range(r):
-        e[front + i] = spare[i]
 
 
 @kernel
@@ -294,8 +251,8 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
             sets[n_sets], set_of[node], threshold[node] = chosen[node], n_sets, np.nan
             n_sets += 1
         else:
-            threshold[node] = _threshold(data, a, b, column, cut, values, offsets)
-        any_missing = _has_missing(data, a, b, column)
+            threshold[node] = threshold_of(data, a, b, column, cut, values, offsets)
+        any_missing = has_missing(data, a, b, column)
         missing_left[node] = to_left if any_missing else 2 * n_left > b - a
         for s in range(2):
             at[count + s, 0], at[count + s, 1] = (a, a + n_left) if s == 0 else (a + n_left, b)
@@ -349,50 +306,6 @@ def ends(data, limits, rows, a, b, depth):
         if labels[row] != labels[first] or y[row] != y[first]:
             return False
     return True
-
-
-@kernel
-def _has_missing(data, a, b, column):
-    """Tell whether a row of the node misses the value of a column."""
-    elements, sorted_at, codes, counted_at, n_codes = data[0], data[1], data[2], data[3], data[4]
-    if not data[12][column]:
-        return False
-    if counted_at[column] < 0:
-        return (elements[sorted_at[column]][b - 1] >> RANK) == MISSING
-    own, rows = codes[counted_at[column]], elements[len(elements) - 1]
-    count = 0
-    for i in range(a, b):
-        count += own[(rows[i] >> ROW) & ROWS] == n_codes[column]
-    return count > 0
-
-
-@kernel
-def _threshold(data, a, b, column, cut, values, offsets):
-    """Give the midpoint of the last value on the left and the first on the right; infinity if only missing ones follow."""
-    elements, sorted_at, codes, counted_at, n_codes = data[0], data[1], data[2], data[3], data[4]
-    next_rank = MISSING
-    if counted_at[column] < 0:
-        e = elements[sorted_at[column]]
-        low, high = a, b  # the first element beyond the cut, by halving
-        while low < high:
-            middle = (low + high) // 2
-            if np.int64(e[middle] >> RANK) <= cut:
-                low = middle + 1
-            else:
-                high = middle
-        if low < b:
-            next_rank = np.int64(e[low] >> RANK)
-    else:
-        own, rows, last = codes[counted_at[column]], elements[len(elements) - 1], n_codes[column]
-        for i in range(a, b):
-            c = np.int64(own[(rows[i] >> ROW) & ROWS])
-            if cut < c < last and c < next_rank:
-                next_rank = c
-    if next_rank == MISSING:
-        return np.inf
-    lower, upper = values[offsets[column] + cut], values[offsets[column] + next_rank]
-    middle = 0.5 * lower + 0.5 * upper
-    return middle if lower <= middle < upper else lower
 
 
 @kernel

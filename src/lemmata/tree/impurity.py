@@ -1,8 +1,8 @@
 """How mixed the rows of a node are, and by how much a split unmixes them.
 
-Of class shares p: Gini 1 − Σ p², entropy −Σ p log p, error 1 − max p. All are zero for rows that are alike, concave, and largest
-where the classes are equally frequent, so the children of a split, weighted by their rows, are never more mixed than their
-parent.
+Of class shares p: Gini 1 − Σ p², entropy −Σ p log p, error 1 − max p. All are zero for rows that are alike, concave, and
+largest where the classes are equally frequent, so the children of a split, weighted by their rows, are never more mixed than
+their parent.
 """
 
 import numpy as np

@@ -10,8 +10,6 @@ several times faster than numbers indirectly; runs of equal halves are then sort
 
 import numpy as np
 
-from lemmata.core import threads
-from lemmata.core.config import n_threads
 from lemmata.core.kernel import kernel
 
 RANK, ROW = np.uint64(36), np.uint64(8)
@@ -88,28 +86,3 @@ def pack(x, rows, labels, elements, values):
             rank = count - 1
         elements[i] = (np.uint64(rank) << RANK) | (np.uint64(row) << ROW) | np.uint64(labels[row])
     return count
-
-
-class Sorted:
-    """The columns of a table, sorted.
-
-    Attributes
-    ----------
-    elements : (columns, rows), the elements of each column in order.
-    values : Distinct values of each column, in order.
-    """
-
-    def __init__(self, X, labels):
-        n, d = X.shape
-        if n > MISSING:
-            raise ValueError(f"A tree takes at most {MISSING} rows, got {n}; grow it on a sample, or use gradient boosting.")
-        self.elements = np.empty((d, n), dtype=np.uint64)
-        self.values = [None] * d
-
-        def work(j):
-            x = np.ascontiguousarray(X[:, j], dtype=float)
-            values = np.empty(n)
-            count = pack(x, order_of(x), labels, self.elements[j], values)
-            self.values[j] = values[:count].copy()
-
-        threads.run(work, range(d), min(n_threads(), d))
