@@ -42,6 +42,7 @@ _NAMES = {
     "Check": "lemmata.core.certificate",
     "config": "lemmata.core.config",
     "load": "lemmata.core.persistence",
+    "model_tags": "lemmata.core.estimator",
     "ModelFileError": "lemmata.core.persistence",
     "MonotonicityError": "lemmata.core.iterate",
 }

@@ -19,6 +19,13 @@ EXPECTED_FAILURES = {
         name: {"check_methods_sample_order_invariance": IN_ORDER, "check_methods_subset_invariance": IN_ORDER}
         for name in ("CategoricalHMM", "GaussianHMM")
     },
+    **{
+        name: {
+            "check_sample_weight_equivalence_on_dense_data": SHUFFLED,
+            "check_sample_weight_equivalence_on_sparse_data": SHUFFLED,
+        }
+        for name in ("BaggingClassifier", "BaggingRegressor", "RandomForestClassifier", "RandomForestRegressor")
+    },
     "BernoulliMixture": {
         "check_estimator_sparse_array": CLASSIFIER,
         "check_estimator_sparse_matrix": CLASSIFIER,
@@ -30,6 +37,9 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_sparse_data": FRACTIONS,
     },
     "CategoricalMixture": {
+        "check_sample_weight_equivalence_on_dense_data": FRACTIONS,
+    },
+    "CategoricalNB": {
         "check_sample_weight_equivalence_on_dense_data": FRACTIONS,
     },
     "KMeans": {

@@ -37,12 +37,20 @@ def test_every_estimator_draws_its_problem(cls):
 
 
 @estimators
-def test_without_rows_there_is_the_trace_or_a_sentence(cls):
+def test_without_rows_there_is_the_fit_or_a_sentence(cls):
     task = problem(cls)
     with pytest.raises(NotFittedError):
         clone(task.model).plot()
     model = task.fit()
-    if hasattr(model, "trace_"):
+    if hasattr(model, "tree_"):
+        assert model.plot().tree is model.tree_
+    elif hasattr(model, "train_errors_"):
+        assert_array_equal(model.plot().curves["training"], model.train_errors_)
+    elif hasattr(model, "train_score_"):
+        assert_array_equal(model.plot().curves["training"], -model.train_score_)
+    elif hasattr(model, "feature_importances_"):
+        assert_array_equal(model.plot().gain, model.feature_importances_)
+    elif hasattr(model, "trace_"):
         assert_array_equal(model.plot().trace, model.trace_)
     else:
         with pytest.raises(ValueError, match=f"{cls.__name__} has no trace of its fit to show: give plot the rows"):

@@ -1,9 +1,12 @@
-"""Weights of classes: factors of the price C for the rows of each class."""
+"""Weights of classes: factors for the rows of each class."""
+
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-def class_factors(class_weight, counts, classes):
+def class_factors(class_weight: Any, counts: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
     """Return the factor of each class.
 
     Parameters
@@ -22,7 +25,7 @@ def class_factors(class_weight, counts, classes):
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):
-        return counts.sum() / (len(classes) * counts)
+        return np.asarray(counts.sum() / (len(classes) * counts), dtype=float)
     factors = np.ones(len(classes))
     for label, factor in class_weight.items():
         if label not in classes:

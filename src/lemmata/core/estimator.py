@@ -10,7 +10,7 @@ from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, RegressorMixin, is_clusterer
@@ -30,10 +30,12 @@ NO_TARGET = object()  # None is a target that was forgotten, which deserves an e
 class Estimator(BaseEstimator):
     """What every lemmata estimator can do beyond scikit-learn's: `certify`, `plot` and `save`.
 
-    `most_rows` is the number of rows beyond which a fit takes so long that only who asks for it should get it.
+    `most_rows` is the number of rows beyond which a fit takes so long that only who asks for it should get it. `generative`
+    says that the model has a law of the rows themselves: `sample` draws from it, and log p(x) or log p(x, y) can be asked for.
     """
 
     most_rows: float = float("inf")
+    generative: bool = False
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute, from the fitted parameters and this data alone, how good the fit is."""
@@ -203,6 +205,36 @@ def _labels_block(X: Any, y: Any, weight: Any) -> _Labels:
 
 class Clusterer(ClusterMixin, Estimator):
     """Base of estimators that put rows into groups."""
+
+
+class ModelTags(NamedTuple):
+    """What kind of model an estimator is; see `model_tags`."""
+
+    generative: bool
+    probabilistic: bool
+
+
+def model_tags(estimator: Any) -> ModelTags:
+    """Tell what kind of model an estimator, with its present parameters, is.
+
+    A generative model has a law of the rows: it offers `sample`, and log p(x, y) as `joint_log_likelihood` if it is a
+    classifier, else log p(x) as `score_samples` or `log_likelihood` (`score` of a hidden Markov model, as in hmmlearn). Other
+    models are discriminative: they know the target given the row at most. A model is probabilistic if it gives a distribution
+    away: that of the rows, or of what it predicts (`predict_proba`, `predict_dist`).
+
+    Examples
+    --------
+    >>> from lemmata.linear_model import LogisticRegression
+    >>> from lemmata.naive_bayes import BernoulliNB
+    >>> from lemmata.svm import SVC
+    >>> model_tags(BernoulliNB())
+    ModelTags(generative=True, probabilistic=True)
+    >>> model_tags(LogisticRegression()).generative, model_tags(SVC()).probabilistic
+    (False, False)
+    """
+    generative = bool(getattr(estimator, "generative", False))
+    predictive = any(hasattr(estimator, name) for name in ("predict_proba", "predict_dist"))
+    return ModelTags(generative, generative or predictive)
 
 
 def gives_groups(estimator: Any) -> bool:

@@ -19,6 +19,7 @@ class Pairs(NamedTuple):
 class FittedModel(DiscreteModel, Estimator):
     """A discrete model whose numbers are a parameter, or an attribute that `fit` sets: of the same name and an underscore."""
 
+    generative = True
     _numbers = ""
 
     def __sklearn_tags__(self):

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Certificate, Check, same
 from lemmata.core.estimator import Classifier
+from lemmata.core.random import generator
 from lemmata.hmm.certificate import likelihood_block
 from lemmata.hmm.gaussian import GaussianHMM
 from lemmata.hmm.hidden_markov import HiddenMarkovModel
@@ -43,6 +44,7 @@ class HMMClassifier(Classifier):
     array(['slow', 'fast'], dtype='<U4')
     """
 
+    generative = True
     _parameter_constraints = {"estimator": [HiddenMarkovModel, None], "class_prior": ["array-like", None]}
 
     def __init__(self, estimator=None, *, class_prior=None):
@@ -88,6 +90,17 @@ class HMMClassifier(Classifier):
         check_is_fitted(self)
         sequences = _listed(X, lengths)
         return np.array([[model.score(sequence) for model in self.estimators_] for sequence in sequences])
+
+    def joint_log_likelihood(self, X, lengths=None):
+        """Give log p(sequence, class): (sequences, classes)."""
+        return self.log_likelihood(X, lengths) + np.log(self.class_prior_)
+
+    def sample(self, n_samples=1, random_state=None, *, length=1):
+        """Draw sequences of so many rows; return them, a list of tables, and their classes."""
+        check_is_fitted(self)
+        rng = generator(random_state)
+        drawn = rng.choice(len(self.classes_), size=n_samples, p=self.class_prior_)
+        return [self.estimators_[c].sample(length, rng)[0] for c in drawn], self.classes_[drawn]
 
     def predict_proba(self, X, lengths=None):
         """Give the probability of each class for each sequence, by Bayes' rule."""

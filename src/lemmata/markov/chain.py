@@ -58,6 +58,7 @@ class MarkovChain(Estimator):
     array([[3., 4.]])
     """
 
+    generative = True
     _parameter_constraints = {
         "transition": ["array-like", "sparse matrix", HasMethods(["indptr"]), None],
         "order": [Interval(Integral, 1, None, closed="left")],

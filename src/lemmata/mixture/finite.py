@@ -28,6 +28,8 @@ class FittedByEM(DensityMixin, Iterative, Estimator):
     _n_parameters() : Number of free parameters.
     """
 
+    generative = True
+
     def _maximize(self, model, blocks, n_runs, X, y):
         """Run EM from so many starts, keep the best, and set what every fit reports; return the parameters."""
         with serial_blas(), self._fitting(blocks, n_runs, X=X, y=y) as fitting:

@@ -190,6 +190,7 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
       all labelings  ...e... ≤ 5e+00  evidence  standard errors by which averages miss the exact ones
     """
 
+    generative = True
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions({"collapsed", "uncollapsed"})],

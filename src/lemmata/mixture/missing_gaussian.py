@@ -16,6 +16,7 @@ from os import PathLike
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
@@ -159,6 +160,11 @@ class MissingGaussian(OneToOneFeatureMixin, TransformerMixin, FittedByEM):
                 noise = rng.standard_normal((n_draws, len(rows), len(holes))) @ lower.T
                 filled[:, rows[:, None], holes] += noise
         return as_output(filled, blocks.dtype)
+
+    def sample(self, n_samples=1):
+        """Draw complete rows from the fitted distribution."""
+        check_is_fitted(self)
+        return MultivariateNormal(self.mean_, self.covariance_).sample(n_samples, self.random_state)
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove that the fit is stationary: an EM step, computed by another way, leaves mean and covariance where they are."""

@@ -1,12 +1,14 @@
 """Plots in scikit-learn's convention: `SomeDisplay.from_estimator(model, X, y)` draws and keeps `ax_` and `figure_`."""
 
 from lemmata.plot.band import PredictiveBandDisplay
+from lemmata.plot.boosting import BoostingDisplay
 from lemmata.plot.bound_curve import BoundCurveDisplay
 from lemmata.plot.boundary import BoundaryDisplay
 from lemmata.plot.certificate import CertificateDisplay
 from lemmata.plot.chain import RankingDisplay, TransitionGraphDisplay
 from lemmata.plot.chains import AutocorrelationDisplay, ChainsDisplay
 from lemmata.plot.choice import display_for
+from lemmata.plot.class_gaussians import ClassGaussiansDisplay
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.cost_curve import CostCurveDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
@@ -15,6 +17,7 @@ from lemmata.plot.elbow import ElbowDisplay
 from lemmata.plot.evidence import EvidenceDisplay
 from lemmata.plot.growth import GrowthDisplay
 from lemmata.plot.guarantee import GuaranteeDisplay
+from lemmata.plot.importance import ImportanceDisplay
 from lemmata.plot.junction_tree import JunctionTreeDisplay
 from lemmata.plot.kernel_matrix import KernelMatrixDisplay
 from lemmata.plot.margin import MarginDisplay
@@ -23,6 +26,7 @@ from lemmata.plot.missing import MissingPatternDisplay
 from lemmata.plot.mixture import MixtureDisplay
 from lemmata.plot.neighbor_graph import NeighborGraphDisplay
 from lemmata.plot.network import NetworkDisplay
+from lemmata.plot.partial_dependence import PartialDependenceDisplay
 from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
 from lemmata.plot.ranks import CalibrationDisplay, RankDisplay
@@ -31,15 +35,18 @@ from lemmata.plot.silhouette import SilhouetteDisplay
 from lemmata.plot.state_space import StateSpaceDisplay
 from lemmata.plot.states import StatesDisplay
 from lemmata.plot.trace import TraceDisplay
+from lemmata.plot.tree import TreeDisplay
 from lemmata.plot.tube import TubeDisplay
 
 __all__ = [
     "AutocorrelationDisplay",
+    "BoostingDisplay",
     "BoundCurveDisplay",
     "BoundaryDisplay",
     "CalibrationDisplay",
     "CertificateDisplay",
     "ChainsDisplay",
+    "ClassGaussiansDisplay",
     "ClusterDisplay",
     "CoefficientPathDisplay",
     "CostCurveDisplay",
@@ -49,6 +56,7 @@ __all__ = [
     "EvidenceDisplay",
     "GrowthDisplay",
     "GuaranteeDisplay",
+    "ImportanceDisplay",
     "JunctionTreeDisplay",
     "KernelMatrixDisplay",
     "MarginDisplay",
@@ -57,6 +65,7 @@ __all__ = [
     "MixtureDisplay",
     "NeighborGraphDisplay",
     "NetworkDisplay",
+    "PartialDependenceDisplay",
     "PosteriorDisplay",
     "PredictiveBandDisplay",
     "RankDisplay",
@@ -67,6 +76,7 @@ __all__ = [
     "StatesDisplay",
     "TraceDisplay",
     "TransitionGraphDisplay",
+    "TreeDisplay",
     "TubeDisplay",
     "display_for",
 ]

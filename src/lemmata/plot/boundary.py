@@ -4,7 +4,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from lemmata.plot.drawing import CLASS_MARKS, MAX_ROWS, NEUTRAL, answers, axes, class_colors, ink, outlined, quiet, some_rows
+from lemmata.plot.drawing import (
+    CLASS_MARKS,
+    MAX_ROWS,
+    NEUTRAL,
+    answers,
+    axes,
+    class_colors,
+    filled,
+    ink,
+    outlined,
+    quiet,
+    some_rows,
+)
 from lemmata.plot.plane import Plane, choose_plane
 
 CONFIDENCE = (0.75, 0.9)  # probabilities of a class at which lines are drawn; of two classes, also of the other
@@ -107,9 +119,11 @@ class BoundaryDisplay:
             )
         X, y, names = some_rows(estimator, X, y, max_rows)
         names = names if feature_names is None else [str(n) for n in feature_names]
-        plane = choose_plane(estimator, X, names, features)
+        whole = filled(X)
+        plane = choose_plane(estimator, whole, names, features)
         classes = np.asarray(estimator.classes_)
-        points, grid = place(plane, X)
+        points, grid = place(plane, whole)
+        points[np.isnan(X) @ plane.directions**2 > 0.5] = np.nan  # a row that lacks most of a coordinate has no place there
         regions, values, response = _on_grid(estimator, plane, grid)
         display = cls(
             grid=grid,

@@ -6,9 +6,12 @@ from sklearn.base import is_classifier, is_clusterer, is_regressor
 from sklearn.utils import get_tags
 
 from lemmata.plot.band import PredictiveBandDisplay
+from lemmata.plot.boosting import BoostingDisplay
 from lemmata.plot.boundary import BoundaryDisplay, takes_actions
+from lemmata.plot.class_gaussians import ClassGaussiansDisplay, class_gaussians
 from lemmata.plot.cluster import ClusterDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
+from lemmata.plot.importance import ImportanceDisplay
 from lemmata.plot.kernel_matrix import KernelMatrixDisplay
 from lemmata.plot.margin import MarginDisplay
 from lemmata.plot.mixture import MixtureDisplay, gaussians
@@ -17,17 +20,21 @@ from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.states import StatesDisplay
 from lemmata.plot.trace import TraceDisplay
+from lemmata.plot.tree import TreeDisplay
 from lemmata.plot.tube import TubeDisplay
 
 
 def display_for(estimator: Any, rows: bool = True) -> Any:
     """Choose the display of a fitted estimator by what it is and what it can do.
 
-    A classifier has its boundary, with the margins if it has support vectors, or the regions of its actions if it decides by
-    costs; a clusterer has its clusters, a mixture of Gaussians its components, and a hidden Markov model its states. Of one
-    column, a regressor with `predict_interval` has its band, and one with support vectors its tube; any other regressor has
-    observed against predicted values. A classifier whose rows are a kernel matrix has that, a search for neighbors has lines to
-    them, and a Bayes net has its graph, with rows or without. Without rows, others have the trace of a fit that iterated.
+    A classifier has its boundary, with the margins if it has support vectors, the ellipses of Gaussian classes on two columns,
+    or the regions of its actions if it decides by costs; a clusterer has its clusters, a mixture of Gaussians its components,
+    and a hidden Markov model its states. Of one column, a regressor with `predict_interval` has its band, and one with support
+    vectors its tube; any other regressor has observed against predicted values. A classifier whose rows are a kernel matrix has
+    that, a search for neighbors has lines to them, and a Bayes net has its graph, with rows or without. Rows with categories
+    lie on no plane: a classifier of these has its tree drawn, or shows which columns matter. Without rows, a tree is drawn,
+    boosting has its loss round by round, a forest has the gains of its columns, and others have the trace of a fit that
+    iterated.
 
     Parameters
     ----------
@@ -47,22 +54,23 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
     if hasattr(estimator, "junction_tree"):
         return NetworkDisplay
     if not rows:
-        if hasattr(estimator, "trace_"):
-            return TraceDisplay
-        raise ValueError(f"{type(estimator).__name__} has no trace of its fit to show: give plot the rows X, and y.")
+        return _of_fit(estimator)
     if hasattr(estimator, "decode"):
         return StatesDisplay
     if is_clusterer(estimator) or get_tags(estimator).estimator_type == "density_estimator":
         return ClusterDisplay if gaussians(estimator) is None else MixtureDisplay
-    vectors = hasattr(estimator, "support_vectors_")
+    vectors, plane = hasattr(estimator, "support_vectors_"), getattr(estimator, "is_categorical_", None) is None
     if is_classifier(estimator):
+        if not plane:
+            return TreeDisplay if _is_tree(estimator) else ImportanceDisplay
         machine = vectors and hasattr(estimator, "decision_function_shape")  # of the machines with margins only
         if machine and get_tags(estimator).input_tags.pairwise:
             return KernelMatrixDisplay
-        boundary = MarginDisplay if machine else BoundaryDisplay
+        ellipses = getattr(estimator, "n_features_in_", 0) == 2 and class_gaussians(estimator) is not None
+        boundary = MarginDisplay if machine else ClassGaussiansDisplay if ellipses else BoundaryDisplay
         return DecisionRegionDisplay if takes_actions(estimator) else boundary
     if is_regressor(estimator):
-        one = getattr(estimator, "n_features_in_", 0) == 1
+        one = plane and getattr(estimator, "n_features_in_", 0) == 1
         if one and hasattr(estimator, "predict_interval"):
             return PredictiveBandDisplay
         return TubeDisplay if one and vectors and hasattr(estimator, "epsilon") else RegressionDisplay
@@ -70,3 +78,20 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         return NeighborGraphDisplay
     kinds = "classifier, regressor or clusterer"
     raise NotImplementedError(f"There is no display for {type(estimator).__name__}, which is no {kinds}.")
+
+
+def _is_tree(estimator: Any) -> bool:
+    return hasattr(getattr(estimator, "tree_", None), "children_left")
+
+
+def _of_fit(estimator: Any) -> Any:
+    """Choose what shows a fit without its rows."""
+    if _is_tree(estimator):
+        return TreeDisplay
+    if hasattr(estimator, "estimator_errors_") or hasattr(estimator, "train_score_"):
+        return BoostingDisplay
+    if hasattr(estimator, "feature_importances_"):
+        return ImportanceDisplay
+    if hasattr(estimator, "trace_"):
+        return TraceDisplay
+    raise ValueError(f"{type(estimator).__name__} has no trace of its fit to show: give plot the rows X, and y.")

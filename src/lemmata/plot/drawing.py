@@ -53,6 +53,20 @@ def some_rows(estimator: Any, X: Any, y: Any = None, most: int = MAX_ROWS) -> tu
     return rows.toarray() if is_sparse(rows) else rows, target, names or [f"x{j}" for j in range(blocks.n_columns)]
 
 
+def filled(X: np.ndarray) -> np.ndarray:
+    """Put the mean of a column where it lacks a value, so that the row has a place in a picture.
+
+    >>> filled(np.array([[1.0, np.nan], [3.0, 5.0]]))
+    array([[1., 5.],
+           [3., 5.]])
+    """
+    missing = np.isnan(X)
+    if not missing.any():
+        return X
+    mean = np.where(missing, 0.0, X).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, mean, X)
+
+
 def answers(estimator: Any, verb: str, X: np.ndarray, **options: Any) -> np.ndarray:
     """Call `predict` or another method on rows of our own making, which have no column names to be checked."""
     with warnings.catch_warnings():

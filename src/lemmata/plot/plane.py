@@ -35,6 +35,8 @@ class Plane(NamedTuple):
 def choose_plane(estimator: Any, X: np.ndarray, names: list[str], features: Any = None) -> Plane:
     """Choose the plane: through two columns, the directions of the coefficients, or the principal directions.
 
+    A model with `feature_importances_`, such as a tree, asks about columns one at a time: it has the two most important ones.
+
     Examples
     --------
     >>> choose_plane(None, np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), ["a", "b", "c"], features=("a", 2))
@@ -45,6 +47,8 @@ def choose_plane(estimator: Any, X: np.ndarray, names: list[str], features: Any 
     n_columns, mean = X.shape[1], X.mean(axis=0)
     if features is None and n_columns <= 2:
         features = range(n_columns)
+    elif features is None and n_columns == len(getattr(estimator, "feature_importances_", ())):
+        features = np.argsort(-np.asarray(estimator.feature_importances_), kind="stable")[:2]
     if features is not None:
         chosen = [names.index(f) if isinstance(f, str) else int(f) for f in features]
         directions, origin = np.zeros((n_columns, 2)), mean.copy()

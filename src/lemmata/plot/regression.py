@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from lemmata.plot.drawing import NEUTRAL, answers, axes, quiet, sample_rows, some_rows
 
@@ -43,7 +44,11 @@ class RegressionDisplay:
         """Plot the predictions of a fitted regressor for the rows of X, at most 5,000 of them."""
         if y is None:
             raise ValueError("A regression is shown by observed against predicted values: give the targets y.")
-        X, y, _ = some_rows(estimator, X, y)
+        if getattr(estimator, "is_categorical_", None) is not None:  # text is for the model to read
+            rows = sample_rows(len(X))
+            X, y = _safe_indexing(X, rows), _safe_indexing(np.asarray(y), rows)
+        else:
+            X, y, _ = some_rows(estimator, X, y)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, answers(estimator, "predict", X), residuals=residuals, ax=ax, name=name)
 

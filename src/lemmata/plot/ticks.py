@@ -1,4 +1,4 @@
-"""Numbers beside a logarithmic axis that are read without thinking."""
+"""Numbers that are read without thinking, beside a logarithmic axis and elsewhere."""
 
 from typing import Any
 
@@ -26,3 +26,16 @@ def plain(value: float) -> str:
     if value >= 1e6:
         return f"{value / 1e6:,.0f} million"
     return f"{value:,.0f}" if value >= 1 else f"1/{1 / value:,.0f}"
+
+
+def readable(x: float, digits: int = 4) -> str:
+    """Write a number in about so many digits, without powers of ten where it can do without.
+
+    >>> [readable(x) for x in (0.8, -0.00376123, 152.133, 1083.4, 2.4e9, 3e-7, 0.0)]
+    ['0.8', '-0.003761', '152.1', '1,083', '2.4e+09', '3e-07', '0']
+    """
+    if not 1e-4 <= abs(x) < 1e7:
+        return f"{x:.{digits}g}"
+    places = max(digits - 1 - int(np.floor(np.log10(abs(x)))), 0)
+    text = f"{x:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

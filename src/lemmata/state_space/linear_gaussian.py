@@ -81,6 +81,7 @@ class LinearGaussianModel(Iterative, Estimator):
     'proof'
     """
 
+    generative = True
     _parameter_constraints = {
         **{name: [Real, "array-like"] for name in Matrices._fields[:6]},
         **{name: ["array-like", None] for name in Matrices._fields[6:]},

@@ -8,9 +8,9 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 from lemmata.tree.draw import shuffle
-from lemmata.tree.scan_classes import ENTROPY, ERROR, GINI
+from lemmata.tree.scan_classes import ENTROPY, ERROR, GINI, TIE
 from lemmata.tree.scan_values import cost, enter
-from lemmata.tree.split import ABSOLUTE, SQUARED, TIE
+from lemmata.tree.split import ABSOLUTE, SQUARED
 
 
 @kernel

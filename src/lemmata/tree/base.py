@@ -19,14 +19,14 @@ UNLIMITED = 2**31 - 1
 ROUNDING = 1e-10  # a sum of weights that should be a limit may fall short of it by rounding
 
 
-def value_block(X, weight, trees):
+def value_block(X, weight, descent):
     """Give the values of the leaves of a block, (rows, K)."""
-    return trees.total(dense(X))
+    return descent.total(dense(X))
 
 
-def leaf_block(X, weight, trees):
+def leaf_block(X, weight, descent):
     """Give the leaf of each row of a block."""
-    return trees.leaves(dense(X))[:, 0].astype(np.int64)
+    return descent.leaves(dense(X))[:, 0].astype(np.int64)
 
 
 def dense(X):
@@ -149,7 +149,7 @@ class DecisionTree(CategoricalColumns):
     def _map(self, X, kernel):
         check_is_fitted(self)
         blocks = self._blocks(self._encoded(X, reset=False), reset=False, order="C")
-        return blocks.map(kernel, Trees.of([self.tree_])), blocks.dtype
+        return blocks.map(kernel, Trees.of([self.tree_]).descent()), blocks.dtype
 
     def apply(self, X):
         """Give the number of the leaf that each row comes to."""

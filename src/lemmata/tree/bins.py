@@ -88,10 +88,13 @@ def quantile_edges(values, weight, max_bins):
     >>> quantile_edges(np.arange(100.0), None, 4)
     array([24.5, 49.5, 74.5])
     """
-    different, where = np.unique(values, return_inverse=True)
+    order = None if weight is None else np.argsort(values, kind="stable")
+    ordered = np.sort(values) if weight is None else values[order]
+    last = np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], np.ones(min(len(ordered), 1), bool)])  # of each value
+    different = ordered[last]
     if len(different) <= max_bins:
         return midpoints(different)
-    total = np.cumsum(np.bincount(where, weight))
+    total = last + 1.0 if weight is None else np.cumsum(weight[order])[last]
     marks = np.searchsorted(total, total[-1] * np.arange(1, max_bins) / max_bins)
     return midpoints(different)[np.unique(np.minimum(marks, len(different) - 2))]
 

@@ -18,7 +18,7 @@ from lemmata.tree.draw import mix
 from lemmata.tree.exact import CRITERIA, grow_tree, numbering
 from lemmata.tree.nodes import LEAF, NOTHING
 from lemmata.tree.pruning import pruned
-from lemmata.tree.scan_classes import ERROR
+from lemmata.tree.scan_classes import ERROR, TIE
 
 SPLIT_LIMIT = 1e-9  # of the impurity of the root: sums of n terms round to far less
 GREEDY = "every split is the best of its node, tried again"
@@ -158,7 +158,7 @@ def audit(tree, found, task):
         else:
             threshold[node] = midpoint(X[left, column], X[right, column])
         holes = np.isnan(X[own, column]).any()
-        missing_left[node] = tree.missing_go_to_left[node] if holes else 2 * len(left) > len(own)
+        missing_left[node] = tree.missing_go_to_left[node] if holes else 2 * total[child] > total[node] * (1 + TIE)
 
     threads.run(judge, range(n), n_threads())
     return Audit(short, value, impurity, gain, rows, total, threshold, missing_left, int(wrong_sets.sum()), could)

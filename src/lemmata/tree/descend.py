@@ -15,17 +15,18 @@ SIX, LOW6 = np.uint64(6), np.uint64(63)
 
 
 @kernel
-def descend(X, links, cuts, root, leaf):
-    """Find the leaf of each row; four rows go down together."""
-    n = len(X)
+def descend(X, rows, links, cuts, root, leaf):
+    """Find the leaf of each of some rows; four go down together."""
+    n = len(rows)
     start = np.uint64(root)
     for i in range(0, n - 3, 4):
         a = b = c = d = start
+        ra, rb, rc, rd = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
         while True:
             # the link of a node lies after its threshold, on the same line of memory
             la, lb, lc, ld = links[a + a + U1], links[b + b + U1], links[c + c + U1], links[d + d + U1]
-            xa, xb = X[i, la & COLUMN], X[i + 1, lb & COLUMN]
-            xc, xd = X[i + 2, lc & COLUMN], X[i + 3, ld & COLUMN]
+            xa, xb = X[ra, la & COLUMN], X[rb, lb & COLUMN]
+            xc, xd = X[rc, lc & COLUMN], X[rd, ld & COLUMN]
             na = (la >> U32) + (np.uint64(xa > cuts[a + a]) | (np.uint64(xa != xa) & (la >> U31) & U1))
             nb = (lb >> U32) + (np.uint64(xb > cuts[b + b]) | (np.uint64(xb != xb) & (lb >> U31) & U1))
             nc = (lc >> U32) + (np.uint64(xc > cuts[c + c]) | (np.uint64(xc != xc) & (lc >> U31) & U1))
@@ -38,7 +39,7 @@ def descend(X, links, cuts, root, leaf):
         a = start
         while True:
             la = links[a + a + U1]
-            xa = X[i, la & COLUMN]
+            xa = X[rows[i], la & COLUMN]
             na = (la >> U32) + (np.uint64(xa > cuts[a + a]) | (np.uint64(xa != xa) & (la >> U31) & U1))
             if na == a:
                 break
@@ -47,13 +48,13 @@ def descend(X, links, cuts, root, leaf):
 
 
 @kernel
-def descend_sets(X, feature, threshold, children_left, missing_go_to_left, category_set, left_categories, leaf):
-    """Find the leaf of each row in a tree that may ask about categories."""
+def descend_sets(X, rows, feature, threshold, children_left, missing_go_to_left, category_set, left_categories, leaf):
+    """Find the leaf of each of some rows in a tree that may ask about categories."""
     known = WORD * left_categories.shape[1]
-    for i in range(len(X)):
+    for i in range(len(rows)):
         node = 0
         while children_left[node] >= 0:
-            x = X[i, feature[node]]
+            x = X[rows[i], feature[node]]
             s = category_set[node]
             if x != x or (s >= 0 and not 0 <= x < known):
                 left = missing_go_to_left[node]
@@ -67,12 +68,12 @@ def descend_sets(X, feature, threshold, children_left, missing_go_to_left, categ
 
 
 @kernel
-def add_values(value, leaf, out):
-    """Add the values of a leaf to those of its row."""
+def add_values(value, rows, leaf, out):
+    """Add the values of leaves to those of their rows."""
     if value.shape[1] == 1:
-        for i in range(len(leaf)):
-            out[i, 0] += value[leaf[i], 0]
+        for i in range(len(rows)):
+            out[rows[i], 0] += value[leaf[i], 0]
         return
-    for i in range(len(leaf)):
+    for i in range(len(rows)):
         for k in range(value.shape[1]):
-            out[i, k] += value[leaf[i], k]
+            out[rows[i], k] += value[leaf[i], k]

@@ -14,10 +14,10 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 from lemmata.tree.draw import mix
-from lemmata.tree.partition import has_missing, mark_left, part, threshold_of
+from lemmata.tree.partition import has_missing, heavier, mark_left, part, threshold_of
 from lemmata.tree.presort import ROW, ROWS
-from lemmata.tree.scan_classes import CHUNK, ENTROPY, ERROR, of_row, score_of
-from lemmata.tree.split import ABSOLUTE, SQUARED, TIE, find_split
+from lemmata.tree.scan_classes import CHUNK, ENTROPY, ERROR, TIE, of_row, score_of
+from lemmata.tree.split import ABSOLUTE, SQUARED, find_split
 
 U1, U2 = np.uint64(1), np.uint64(2)
 LN2 = np.log(2.0)
@@ -253,7 +253,7 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
         else:
             threshold[node] = threshold_of(data, a, b, column, cut, values, offsets)
         any_missing = has_missing(data, a, b, column)
-        missing_left[node] = to_left if any_missing else 2 * n_left > b - a
+        missing_left[node] = to_left if any_missing else heavier(data, rows, a, b, marks)
         for s in range(2):
             at[count + s, 0], at[count + s, 1] = (a, a + n_left) if s == 0 else (a + n_left, b)
             depths[count + s] = depths[node] + 1

@@ -177,72 +177,73 @@ class Trees:
 
     __hash__ = None
 
+    def descent(self):
+        """Pack the trees for prediction; packing takes a while, so many blocks of rows should share it."""
+        return Descent(self)
+
     def leaves(self, X):
         """Find the leaf of each row in each tree, (rows, trees)."""
-        out = np.empty((X.shape[0], len(self)), dtype=np.int32)
-        for t in range(len(self)):
-            out[:, t] = self._descend(X, slice(t, t + 1))
-        return out
+        return self.descent().leaves(X)
 
-    def total(self, X, links=None):
-        """Sum the values of the leaves that each row comes to, over the trees in order, (rows, K).
+    def total(self, X):
+        """Sum the values of the leaves that each row comes to, over the trees in order, (rows, K)."""
+        return self.descent().total(X)
 
-        Who calls this for many blocks of rows hands over `links()`, so that the nodes are packed once.
-        """
-        out = np.zeros((X.shape[0], self.nodes.value.shape[1]))
-        if len(self.nodes.left_categories):
-            for t in range(len(self)):
-                out += self.nodes.value[self.roots[t] + self.leaf(X, t)]
-            return out
-        links, cuts = self.links() if links is None else links
-        leaf = np.empty(X.shape[0], dtype=np.uint32)
-        for t in range(len(self)):
-            descend(X, links, cuts, np.uint32(self.roots[t]), leaf)
-            add_values(self.nodes.value, leaf, out)
-        return out
 
-    def links(self):
-        """Pack the nodes of all trees for `total`; None where a node asks about categories."""
-        return None if len(self.nodes.left_categories) else self._links(slice(0, len(self)))
+class Descent:
+    """Trees packed so that a step down reads two words that lie together: threshold, and child, missing direction, column."""
 
-    def leaf(self, X, t):
-        """Find the leaf of each row in one tree, (rows,)."""
-        return self._descend(X, slice(t, t + 1))
+    def __init__(self, trees):
+        self.trees, nodes, roots = trees, trees.nodes, trees.roots
+        self.by_sets = len(nodes.left_categories) > 0
+        if self.by_sets:
+            return
+        leaf = nodes.children_left == LEAF
+        offset = np.repeat(roots[:-1], np.diff(roots))
+        self.cuts = np.empty((len(leaf), 2))
+        self.cuts[:, 0] = np.where(leaf, np.inf, nodes.threshold)
+        child = np.where(leaf, np.arange(len(leaf)), nodes.children_left + offset).astype(np.uint64)
+        column = np.where(leaf, 0, nodes.feature).astype(np.uint64)
+        right = (~leaf & ~nodes.missing_go_to_left).astype(np.uint64)
+        self.cuts.view(np.uint64)[:, 1] = (child << U32) | (right << U31) | column
 
-    def _descend(self, X, which):
-        """Find the leaf of each row in one tree."""
-        leaf = np.empty(X.shape[0], dtype=np.uint32)
-        if len(self.nodes.left_categories) == 0:
-            descend(X, *self._links(which), np.uint32(0), leaf)
-            return leaf
-        tree = self[which.start]
+    def find(self, X, rows, t, leaf):
+        """Write the leaf of each of some rows in a tree, numbered among all nodes."""
+        if not self.by_sets:
+            flat = self.cuts.ravel()
+            descend(X, rows, flat.view(np.uint64), flat, np.uint32(self.trees.roots[t]), leaf)
+            return
+        nodes, own = self.trees.nodes, slice(self.trees.roots[t], self.trees.roots[t + 1])
         descend_sets(
             X,
-            tree.feature,
-            tree.threshold,
-            tree.children_left,
-            tree.missing_go_to_left,
-            tree.category_set,
-            tree.left_categories,
+            rows,
+            nodes.feature[own],
+            nodes.threshold[own],
+            nodes.children_left[own],
+            nodes.missing_go_to_left[own],
+            nodes.category_set[own],
+            nodes.left_categories,
             leaf,
         )
-        return leaf
+        leaf[: len(rows)] += np.uint32(self.trees.roots[t])
 
-    def _links(self, which):
-        """Pack each node of some trees into two words that lie together: threshold, and child, missing direction, column."""
-        start, stop = self.roots[which.start], self.roots[which.stop]
-        own, nodes = slice(start, stop), self.nodes
-        sizes = np.diff(self.roots[which.start : which.stop + 1])
-        offset = np.repeat(self.roots[which.start : which.stop] - start, sizes)
-        leaf = nodes.children_left[own] == LEAF
-        cuts = np.empty((stop - start, 2))
-        cuts[:, 0] = np.where(leaf, np.inf, nodes.threshold[own])
-        child = np.where(leaf, np.arange(stop - start), nodes.children_left[own] + offset).astype(np.uint64)
-        column = np.where(leaf, 0, nodes.feature[own]).astype(np.uint64)
-        right = (~leaf & ~nodes.missing_go_to_left[own].astype(bool)).astype(np.uint64)
-        links = cuts.view(np.uint64)
-        links[:, 1] = (child << U32) | (right << U31) | column
-        return links.ravel(), cuts.ravel()
+    def leaves(self, X):
+        """Find the leaf of each row in each tree, (rows, trees)."""
+        rows, leaf = np.arange(len(X), dtype=np.uint32), np.empty(len(X), dtype=np.uint32)
+        out = np.empty((len(X), len(self.trees)), dtype=np.int32)
+        for t in range(len(self.trees)):
+            self.find(X, rows, t, leaf)
+            out[:, t] = leaf - np.uint32(self.trees.roots[t])
+        return out
+
+    def total(self, X):
+        """Sum the values of the leaves that each row comes to, over the trees in order, (rows, K)."""
+        rows, leaf = np.arange(len(X), dtype=np.uint32), np.empty(len(X), dtype=np.uint32)
+        out = np.zeros((len(X), self.trees.nodes.value.shape[1]))
+        for t in range(len(self.trees)):
+            self.find(X, rows, t, leaf)
+            add_values(self.trees.nodes.value, rows, leaf, out)
+        return out
 
 
 def _widened(sets, words):

@@ -4,6 +4,7 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 from lemmata.tree.presort import MISSING, RANK, ROW, ROWS
+from lemmata.tree.scan_classes import TIE, of_row
 
 U1, SIX, LOW6 = np.uint64(1), np.uint64(6), np.uint64(63)
 
@@ -65,6 +66,18 @@ def has_missing(data, a, b, column):
     for i in range(a, b):
         count += own[(rows[i] >> ROW) & ROWS] == n_codes[column]
     return count > 0
+
+
+@kernel
+def heavier(data, rows, a, b, marks):
+    """Tell whether the left side has more than half of the weight, by more than rounding."""
+    weight, total, left = data[8], 0.0, 0.0
+    for i in range(a, b):
+        row = (rows[i] >> ROW) & ROWS
+        w = of_row(weight, row)
+        total += w
+        left += w * marks[row]
+    return 2.0 * left > total * (1.0 + TIE)
 
 
 @kernel

@@ -19,6 +19,7 @@ from lemmata.tree.presort import RANK, ROW, ROWS
 
 GINI, ENTROPY, ERROR = 0, 1, 2
 CHUNK = 512
+TIE = 1e-12  # of the impurity: rounding is a thousand times less, and what a user can see a thousand times more
 U1 = np.uint64(1)
 
 

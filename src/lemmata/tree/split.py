@@ -14,11 +14,10 @@ import numpy as np
 from lemmata.core.kernel import kernel
 from lemmata.tree.draw import shuffle
 from lemmata.tree.presort import MISSING, RANK, ROW, ROWS
-from lemmata.tree.scan_classes import ERROR, of_row, scan_class_bins, scan_classes, scan_pair
+from lemmata.tree.scan_classes import ERROR, TIE, of_row, scan_class_bins, scan_classes, scan_pair
 from lemmata.tree.scan_values import scan_mean, scan_mean_bins, scan_median
 
 SQUARED, ABSOLUTE = 3, 4
-TIE = 1e-12  # of the impurity: rounding is a thousand times less, and what a user can see a thousand times more
 FEW = 32  # rows
 U1, SIX, LOW6 = np.uint64(1), np.uint64(6), np.uint64(63)
 

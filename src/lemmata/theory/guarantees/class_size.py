@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
 from lemmata.theory.bounds.growth import (
     log_argmax_linear,
@@ -20,12 +19,13 @@ from lemmata.theory.bounds.growth import (
 from lemmata.theory.bounds.uniform import hypergeometric_bound, vc_bound
 from lemmata.theory.guarantees.bound import Bound, Missing
 from lemmata.theory.guarantees.kernels import kernel_of
-from lemmata.theory.guarantees.sample import Sample
+from lemmata.theory.guarantees.sample import MARGINAL, Sample, missing_values
 from lemmata.theory.guarantees.structure import LINEAR
 
 TAIL = "growth function"
 CLASSICAL = "Vapnik-Chervonenkis"
 HOLES = "rows have missing values, which a tree sends to either side"
+SETS = "categorical columns are parted into sets, of which there are too many to count"
 REGIONS = "costs, rejection or averaged probabilities make regions that are not those of the model inside"
 UNBOUNDED = {"KNeighborsClassifier", "RadiusNeighborsClassifier", "GaussianProcessClassifier", "NuSVC"}
 
@@ -46,6 +46,10 @@ def size_of(sample: Sample) -> Size | str:
         return "the model knows a single class"
     if structure.thresholded and (k > 2 or not structure.one_cut):
         return REGIONS
+    if getattr(core, "is_categorical_", None) is not None:
+        return SETS
+    if getattr(core, "generative", False) and missing_values(sample):
+        return MARGINAL
     seen = kernel_of(core) if name == "SVC" else None
     linear = name in LINEAR or (seen is not None and seen.kind in ("linear", "poly"))
     if linear or name in ("GaussianNB", "QuadraticDiscriminantAnalysis"):
@@ -93,16 +97,12 @@ def size_of(sample: Sample) -> Size | str:
     return "the number of labellings of this kind of model is not known"
 
 
-def missing_values(sample: Sample) -> bool:
-    """Whether any entry of the rows is NaN."""
-    Z = sample.structure.fixed(sample.X)
-    return bool(np.isnan(np.asarray(Z.data if issparse(Z) else Z, dtype=float)).any())
-
-
 def stumps_of(core) -> int:
     """Count the stumps of a boosted model; zero if it may have larger trees, whether the rows made it grow them or not."""
-    trees = np.ravel(core.estimators_)
     limits = getattr(core, "estimator_", core)  # of AdaBoost's members, or of gradient boosting itself
+    if hasattr(core, "trees_"):  # our own gradient boosting
+        return len(core.trees_) if limits.max_depth == 1 or limits.max_leaf_nodes == 2 else 0
+    trees = np.ravel(core.estimators_)
     stump = hasattr(trees[0], "tree_") and (limits.max_depth == 1 or limits.max_leaf_nodes == 2)
     init = getattr(core, "init_", None)
     plain = init is None or isinstance(init, str) or getattr(init, "strategy", "stratified") != "stratified"

@@ -22,7 +22,7 @@ from sklearn.utils import _safe_indexing
 from lemmata.theory.bounds.margins import margin_bound_known_radius
 from lemmata.theory.bounds.pac_bayes import gaussian_divergence, gibbs_risk, langford_bound, seeger_bound
 from lemmata.theory.guarantees.bound import Bound, Missing
-from lemmata.theory.guarantees.sample import Sample
+from lemmata.theory.guarantees.sample import MARGINAL, Sample, missing_values
 from lemmata.theory.guarantees.structure import LINEAR, structure_of
 
 MARGIN = "margin (Rademacher)"
@@ -63,6 +63,8 @@ def plane_of(sample: Sample) -> np.ndarray | str:
         return "the model is not linear in the raw columns" if structure.name in LINEAR else ""
     if len(sample.classes) > 2:
         return "there are more than two classes"
+    if missing_values(sample):
+        return MARGINAL
     plane = np.append(form[0][0], form[1][0])
     size = np.linalg.norm(plane)
     return plane / size if size > 0 else ZERO

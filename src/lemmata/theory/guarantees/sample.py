@@ -12,6 +12,7 @@ from lemmata.theory.guarantees.bound import Bound
 from lemmata.theory.guarantees.structure import Structure
 
 IID = "the rows are independent draws from the distribution in which the model is used"
+MARGINAL = "rows have missing values, and each pattern of them has a boundary of its own"
 
 
 @dataclass(frozen=True)
@@ -104,3 +105,9 @@ class Sample:
             return formula(delta / self.kinds)
 
         return Bound(name, float(paid(self.delta)), self.delta, formula=paid, assumptions=told, **facts)
+
+
+def missing_values(sample: Sample) -> bool:
+    """Whether any entry of the rows is NaN."""
+    Z = sample.structure.fixed(sample.X)
+    return bool(np.isnan(np.asarray(Z.data if issparse(Z) else Z, dtype=float)).any())

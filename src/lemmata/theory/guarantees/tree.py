@@ -2,21 +2,22 @@
 
 A prefix code was fixed before the sample: a bit for each node tells leaf or split, a split names its column and a threshold
 from a list of 2ᵇ, a leaf its class. The thresholds must not come from the sample. scikit-learn's trees compare rows in single
-precision, so every threshold is equivalent to one of the 2³² numbers of that kind; a coarser list is better if all thresholds
-are on it.
+precision, so every threshold is equivalent to one of the 2³² numbers of that kind, and ours in double precision; a coarser list
+is better if all thresholds are on it.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from lemmata.core.estimator import Estimator
 from lemmata.theory.bounds.occam import occam_bound, tree_code_length
 from lemmata.theory.guarantees.bound import Bound, Missing
-from lemmata.theory.guarantees.class_size import HOLES, REGIONS, missing_values
-from lemmata.theory.guarantees.sample import Sample
+from lemmata.theory.guarantees.class_size import HOLES, REGIONS, SETS
+from lemmata.theory.guarantees.sample import Sample, missing_values
 
 OCCAM = "description length"
-SINGLE = 32  # bits of a number in single precision
+SINGLE, DOUBLE = 32, 64  # bits of a number
 TREES = ("DecisionTreeClassifier", "ExtraTreeClassifier")
 
 
@@ -34,11 +35,15 @@ def tree_bounds(sample: Sample, thresholds) -> Iterator[Bound | Missing]:
     if k < 2 or not structure.one_cut:
         yield Missing(OCCAM, REGIONS if k > 1 else "the model knows a single class")
         return
+    if getattr(structure.core, "is_categorical_", None) is not None:
+        yield Missing(OCCAM, SETS)
+        return
     if missing_values(sample):
         yield Missing(OCCAM, HOLES, settled=False)
         return
     used = np.unique(tree.threshold[tree.children_left >= 0])
-    bits, listed = SINGLE, "thresholds are numbers in single precision"
+    ours = isinstance(structure.core, Estimator)
+    bits, listed = DOUBLE if ours else SINGLE, f"thresholds are numbers in {'double' if ours else 'single'} precision"
     if thresholds is not None:
         thresholds = np.unique(np.asarray(thresholds, dtype=float))
         strange = np.setdiff1d(used, thresholds)

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
+from lemmata.core.estimator import Estimator
 from lemmata.theory.bounds.growth import log_stumps
 from lemmata.theory.bounds.margins import boosting_margin_bound
 from lemmata.theory.bounds.pac_bayes import first_order_bound, tandem_bound
@@ -99,7 +100,11 @@ def _bagged_obstacle(sample: Sample) -> str:
         return "every member has seen every row (bootstrap=False)"
     if core._n_samples != sample.n:
         return f"the vote was fitted to {core._n_samples} rows, and these are {sample.n}"
-    # bagging hands all rows to members that take weights, those left out with weight zero; only trees never look at them
+    if isinstance(core, Estimator):  # ours shows a member the rows of its bag and no others, but for the bins of a forest
+        if structure.name.startswith("RandomForest"):
+            return "its bins were cut by all rows, those that a member has not seen included; bag trees (BaggingClassifier)"
+        return "a bag of a single class was drawn again, after a look at its labels" if getattr(core, "_redrawn", 0) else ""
+    # scikit-learn's bagging hands all rows to members that take weights, others with weight zero; only trees never look there
     member = core.estimator_
     tree = type(member) in (DecisionTreeClassifier, ExtraTreeClassifier) and not isinstance(member.class_weight, str)
     if has_fit_parameter(member, "sample_weight") and not tree:

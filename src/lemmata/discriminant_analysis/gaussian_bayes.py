@@ -1,0 +1,303 @@
+"""`GaussianBayes`: a Gaussian for each class, and Bayes' rule with the estimates plugged in.
+
+    ŷ(x) = argmaxₖ log πₖ − ½ log|Σₖ| − ½ (x − μₖ)ᵀ Σₖ⁻¹ (x − μₖ).
+
+Maximum likelihood has a closed form: πₖ = nₖ/n, the mean of each class, and the scatter about it divided by nₖ, in one of five
+structures (`structures`). One pass over the rows gives all of it (`class_moments`). With full covariances the boundary between
+two classes is a quadric, with one covariance for all it is a plane, and with diagonal ones this is naive Bayes. With the true
+parameters no classifier errs less; with estimates in their place that is lost.
+
+Entries that are missing are integrated out, in the rows to classify and in those to learn from: where columns are independent
+within a class each counts what is seen of it, else EM maximizes the likelihood of what is seen (`missing_classes`).
+
+Certificate: the likelihood is strictly concave in the natural parameters of each Gaussian, so its maximum is unique and to
+equal the recomputed moments is to be it; floor and shrinkage are replayed. With holes and dependent columns a step of EM,
+computed by dense algebra, must leave the fit where it is: a stationary point.
+"""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, length, same
+from lemmata.core.threads import serial_blas
+from lemmata.discriminant_analysis.class_model import GaussianClasses, checked_priors
+from lemmata.discriminant_analysis.class_moments import ClassMoments, scatter_block, variances_block
+from lemmata.discriminant_analysis.missing_classes import Standardized, fit_by_em, stationarity
+from lemmata.discriminant_analysis.structures import (
+    DENSE,
+    STRUCTURES,
+    best_shares,
+    column_scales,
+    maximum_likelihood,
+    raised,
+    shape_of,
+    shrunk,
+    unshrunk,
+    warn_of_the_floor,
+    with_weaker_correlations,
+)
+
+SHRINKAGE = [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None]
+
+
+def moments_of(blocks, k, dense, pooled=False):
+    """Give the moments of the classes, and whether entries are missing that keep scatter matrices from being known.
+
+    Parameters
+    ----------
+    dense : Whether the scatter of two columns is asked for; with missing entries it cannot be told.
+    pooled : Whether one scatter for all classes will do.
+    """
+    moments = blocks.reduce(scatter_block, k, pooled) if dense else None
+    if moments is not None and np.isfinite(moments.scatter).all():
+        return moments, False
+    moments = blocks.reduce(variances_block, k)
+    if not np.isfinite(moments.scatter).all():
+        raise ValueError("The squares of X are beyond the range of numbers: scale its columns.")
+    return moments, dense
+
+
+def refuse_unseen(moments, classes):
+    """Refuse a column of which nothing is seen, in all rows or in those of a class."""
+    none = np.flatnonzero(moments.seen.sum(axis=0) == 0)
+    if len(none):
+        raise ValueError(f"Column {none[0]} has no value in any row: leave it out.")
+    pairs = np.argwhere((moments.seen == 0) & (moments.weight[:, None] > 0))
+    if len(pairs):
+        c, f = pairs[0]
+        raise ValueError(f"Column {f} has no value in any row of class {classes[c]!s}: leave one of them out.")
+
+
+def sums_block(X, y, weight, origin, second):
+    """Weight of each class, weight seen of each column in it, and sums of offsets, or of their products, about its origin."""
+    k, d = origin.shape
+    total, seen, sums = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d) if second == "products" else (k, d))
+    for c in range(k):
+        rows = X[y == c].astype(float)
+        w = np.ones(len(rows)) if weight is None else weight[y == c]
+        there, away = ~np.isnan(rows), np.nan_to_num(rows - origin[c])
+        total[c], seen[c] = w.sum(), w @ there
+        sums[c] = (w[:, None] * away).T @ away if second == "products" else w @ (away**2 if second == "squares" else away)
+    return total, seen, sums
+
+
+def recomputed(blocks, k, dense):
+    """Recompute moments by two passes and dense algebra, about the mean found in the first; and whether holes hide some."""
+    X = blocks.first()[0]
+    origin = np.repeat(np.nan_to_num(X[:1].astype(float)), k, axis=0)
+    total, seen, offsets = blocks.reduce(sums_block, origin, "none")
+    mean = origin + offsets / np.where(seen > 0, seen, 1.0)
+    holes = dense and not np.array_equal(seen, np.repeat(total[:, None], X.shape[1], axis=1))
+    scatter = blocks.reduce(sums_block, mean, "products" if dense and not holes else "squares")[2]
+    return ClassMoments(total, seen, np.where(seen > 0, mean, 0.0), scatter), holes
+
+
+def covariance_of(blocks, moments, structure, shrinkage, floor):
+    """Give covariances of maximum likelihood, with the floor and the shrinkage."""
+    if shrinkage == "auto" and structure in DENSE:
+        moments = with_weaker_correlations(moments, best_shares(blocks, moments))
+    covariance = raised(maximum_likelihood(moments, structure), structure, floor)
+    return shrunk(covariance, structure, shrinkage) if isinstance(shrinkage, Real) else covariance
+
+
+class GaussianFit(GaussianClasses):
+    """Base of `GaussianBayes` and of the discriminant analyses, which fix the structure and add what follows from the fit.
+
+    A kind of model has the parameters priors, shrinkage and var_smoothing, and `_structure`.
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit to rows X of classes y; a weight means repetition. X may be a Parquet path, a Dask table, or an iterator, too."""
+        blocks = self._labeled(X, y, sample_weight, reset=True, order="C")
+        with serial_blas():
+            moments, holes = self._moments_of(blocks)
+            self._settle(blocks, moments, holes)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn from more rows, as if they had been there from the start; the first call names all classes."""
+        if self.shrinkage == "auto" and self._structure in DENSE:
+            raise ValueError('shrinkage="auto" looks at all rows together: give a number, or fit all rows at once.')
+        blocks = self._more(X, y, classes, sample_weight)
+        with serial_blas():
+            moments, holes = self._moments_of(blocks)
+            before = getattr(self, "_moments", None)
+            if holes or (before is None and hasattr(self, "means_")):
+                raise ValueError(
+                    f'Rows with missing entries must be fitted all at once where covariance="{self._structure}": use fit, '
+                    "or independent columns."
+                )
+            self._settle(blocks, moments if before is None else ClassMoments(*before) + moments, holes)
+        return self
+
+    def _moments_of(self, blocks):
+        dense = self._structure in DENSE
+        pooled = self._structure == "tied" and self.shrinkage != "auto"
+        return moments_of(blocks, len(self.classes_), dense, pooled)
+
+    def _settle(self, blocks, moments, holes):
+        """Turn moments into parameters."""
+        refuse_unseen(moments, self.classes_)
+        scales = column_scales(moments)
+        floor = self.var_smoothing * scales**2
+        self.class_count_ = moments.weight
+        self.priors_ = checked_priors(self.priors, moments.weight)
+        if holes:
+            alpha = self._reversible()
+            units = Standardized(moments.center, scales)
+            self.means_, covariance = fit_by_em(blocks, self._structure, self.var_smoothing, moments, units)
+            covariance = shrunk(covariance, self._structure, alpha)
+            vars(self).pop("_moments", None)
+        else:
+            self.means_ = moments.mean
+            covariance = covariance_of(blocks, moments, self._structure, self.shrinkage, floor)
+            self._moments = (moments.weight, moments.seen, moments.mean, moments.scatter)
+        self.covariance_ = self._regularized(covariance)
+        warn_of_the_floor(self.covariance_, self._structure, scales, self.var_smoothing, self.classes_, self.class_count_)
+        self._derive()
+
+    def _reversible(self):
+        """Give the shrinkage of a fit with holes, which its certificate must undo."""
+        if self.shrinkage == "auto":
+            raise ValueError('shrinkage="auto" needs complete rows: give a number, or independent columns.')
+        if self.shrinkage == 1:
+            raise ValueError("shrinkage=1 leaves nothing of a covariance: take one below 1, or a spherical covariance.")
+        return self.shrinkage or 0.0
+
+    def _regularized(self, covariance):
+        """Do to the covariances what a kind of model does to them last."""
+        return covariance
+
+    def _unregularized(self, covariance):
+        """Undo `_regularized`."""
+        return covariance
+
+    def _derive(self):
+        """Set what follows from the parameters."""
+
+    def _derived(self):
+        """Give the checks of what follows from the parameters."""
+        return []
+
+    def _gaussians(self):
+        k, d = len(self.classes_), self.n_features_in_
+        for name, shape in (("priors_", (k,)), ("means_", (k, d)), ("covariance_", shape_of(self._structure, k, d))):
+            if np.shape(getattr(self, name)) != shape:
+                raise ValueError(f"{name} has the shape {np.shape(getattr(self, name))}, which is not that of a fit.")
+        return self.priors_, self.means_, self.covariance_, self._structure
+
+    def certify(self, X, y=None, sample_weight=None):
+        """Prove that the parameters are those of maximum likelihood, with the floor and the shrinkage asked for."""
+        check_is_fitted(self)
+        blocks = self._labeled(X, y, sample_weight, reset=False, order="C")
+        with serial_blas():
+            self._gaussians()
+            found, holes = recomputed(blocks, len(self.classes_), self._structure in DENSE)
+            checks = [
+                same(self.class_count_, found.weight, "counts", "the weight of the rows of each class"),
+                same(self.priors_, checked_priors(self.priors, found.weight), "priors", "shares of the classes, or as given"),
+                *(self._stationary if holes else self._most_likely)(blocks, found),
+                *self._derived(),
+            ]
+            if all(check.holds for check in checks):  # else there may be no inverse to speak of
+                claim = "probabilities are Bayes' rule, with what is missing integrated out"
+                checks.append(Check("posterior", self._disagreement(blocks), SAME_LIMIT, "proof", claim))
+        return Certificate(*checks, subject=repr(self))
+
+    def _most_likely(self, blocks, found):
+        """Compare with recomputed moments, in units of the columns."""
+        scales = column_scales(found)
+        best = covariance_of(blocks, found, self._structure, self.shrinkage, self.var_smoothing * scales**2)
+        return [
+            same_means(self.means_, found, scales),
+            same_covariance(self.covariance_, self._regularized(best), self._structure, scales),
+        ]
+
+    def _stationary(self, blocks, found):
+        """Let a step of EM say whether it would go elsewhere."""
+        covariance = unshrunk(self._unregularized(self.covariance_), self._structure, self._reversible())
+        units = Standardized(found.center, column_scales(found))
+        try:
+            return stationarity(blocks, self._structure, self.var_smoothing, self.means_, covariance, units)
+        except np.linalg.LinAlgError:
+            return [Check("covariance", np.inf, SAME_LIMIT, "proof", "covariances have an inverse")]
+
+
+def same_means(stored, found, scales):
+    """Check means in units of the columns, so that an offset of the table hides nothing."""
+    a, b = (stored - found.center) / scales, (found.mean - found.center) / scales
+    claim = "the mean of the rows of each class"
+    # What rounding leaves of an offset of the table, beyond what the limit allows for.
+    rounding = np.finfo(float).eps / SAME_LIMIT * len(scales) * length(found.center / scales)
+    return same(a, b, "means", claim, floor=max(np.sqrt(b.size), 100 * rounding))
+
+
+def same_covariance(stored, best, structure, scales):
+    """Check covariances in units of the columns, each class relative to itself."""
+    unit = np.mean(scales**2) if structure == "spherical" else scales**2
+    unit = np.outer(scales, scales) if structure in DENSE else unit
+    a, b = stored / unit, best / unit
+    if structure in ("full", "diag", "spherical"):
+        sizes = np.array([max(length(np.atleast_1d(part)), TINY) for part in b])
+        a, b = (part / sizes.reshape(-1, *[1] * (b.ndim - 1)) for part in (a, b))
+    return same(a, b, "covariance", "the scatter of each class over its weight, with floor and shrinkage as asked for")
+
+
+class GaussianBayes(GaussianFit):
+    """Classify by a Gaussian for each class and Bayes' rule.
+
+    Parameters
+    ----------
+    covariance : "full": a matrix for each class; "tied": one for all classes; "diag": variances for each class (naive Bayes);
+        "tied-diag": variances for all classes; "spherical": one variance for each class.
+    priors : Probabilities of the classes, in their order; default their shares of the rows.
+    shrinkage : Share α in [0, 1] of the mean variance in every covariance, (1 − α)Σ + α(tr Σ/d)I; "auto" for Ledoit and Wolf's
+        share of independence in the correlations of each class; None for none.
+    var_smoothing : Floor of every variance, as a share of the variance of its column within the classes.
+
+    Attributes
+    ----------
+    classes_ : Labels of the classes.
+    class_count_ : Weight of the rows of each class.
+    priors_ : Probabilities of the classes.
+    means_ : (n_classes, n_features)
+    covariance_ : Maximum likelihood (divisor nₖ, or n where classes share it), with floor and shrinkage; of shape (n_classes,
+        n_features, n_features), (n_features, n_features), (n_classes, n_features), (n_features,) or (n_classes,), in the order
+        of the structures above.
+
+    Examples
+    --------
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [6.0, 5.0], [7.0, 8.0], [8.0, 5.0]]
+    >>> model = GaussianBayes("tied").fit(X, ["a", "a", "a", "b", "b", "b"])
+    >>> model.means_, model.covariance_.round(3)
+    (array([[1., 1.],
+           [7., 6.]]), array([[0.667, 0.167],
+           [0.167, 1.333]]))
+    >>> model.predict([[3.0, 3.0], [float("nan"), 6.0]])
+    array(['a', 'b'], dtype='<U1')
+    >>> model.certify(X, ["a", "a", "a", "b", "b", "b"]).holds
+    True
+    """
+
+    _parameter_constraints = {
+        "covariance": [StrOptions(set(STRUCTURES))],
+        "priors": ["array-like", None],
+        "shrinkage": SHRINKAGE,
+        "var_smoothing": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(self, covariance="full", *, priors=None, shrinkage=None, var_smoothing=1e-8):
+        self.covariance = covariance
+        self.priors = priors
+        self.shrinkage = shrinkage
+        self.var_smoothing = var_smoothing
+
+    @property
+    def _structure(self):
+        return self.covariance

@@ -1,0 +1,221 @@
+"""`LinearDiscriminantAnalysis`: Gaussian classes with one covariance.
+
+With Σ the same for all classes, xᵀΣ⁻¹x cancels in Bayes' rule, and what is left is linear. About the mean x̄ = Σₖ πₖ μₖ it is
+
+    δₖ(x) = (x − x̄)ᵀ Σ⁻¹ (μₖ − x̄) − ½ (μₖ − x̄)ᵀ Σ⁻¹ (μₖ − x̄) + log πₖ,   P(k|x) ∝ exp δₖ(x).
+
+So only x's position relative to the class means counts, in k − 1 directions at most: those z with zᵀΣz = 1 along which the
+means are widest apart, Σ_b z = λ Σ z with Σ_b = Σₖ πₖ (μₖ − x̄)(μₖ − x̄)ᵀ, are Fisher's discriminants [1]. Everything comes
+from the Cholesky factor of Σ in units of its columns.
+
+Σ is pooled by the weights of the classes, whatever priors are given: it is what the rows say. (scikit-learn's solvers "lsqr"
+and "eigen" pool by the priors given, and so does the `covariance_` that it stores.)
+
+[1] Fisher, Ann. Eugen. 7 (1936); Rao, J. R. Stat. Soc. B 10 (1948).
+"""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import expit, log_expit
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from lemmata.core.certificate import Check, length, same
+from lemmata.core.estimator import as_output
+from lemmata.discriminant_analysis.class_model import joint_block, log_posterior_block, normalized, proba_block
+from lemmata.discriminant_analysis.gaussian_bayes import SHRINKAGE, GaussianFit
+from lemmata.mixture.gaussian import components_of
+from lemmata.mixture.missing import fill_block
+
+
+def linear(X, coef, intercept):
+    """Linear scores of a block, (n, k), stored class by class; not finite where an entry is missing or a product too large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (coef.T @ X.T + intercept[:, None]).T
+
+
+def linear_proba_block(X, weight, coef, intercept, components, dtype):
+    """P(y|x) of the rows of a block, from linear scores if the rows are complete."""
+    scores = linear(X, coef, intercept)
+    if not np.isfinite(scores).all():
+        return proba_block(X, weight, components, dtype)
+    if scores.shape[1] == 1:
+        return as_output(expit(np.vstack([-scores.T, scores.T]).T), dtype)
+    shares = np.exp(scores.T - scores.T.max(axis=0))
+    shares /= shares.sum(axis=0)
+    return as_output(shares.T, dtype)
+
+
+def linear_log_posterior_block(X, weight, coef, intercept, components):
+    """Log P(y|x) of the rows of a block, from linear scores if the rows are complete."""
+    scores = linear(X, coef, intercept)
+    if not np.isfinite(scores).all():
+        return log_posterior_block(X, weight, components)
+    return log_expit(np.vstack([-scores.T, scores.T]).T) if scores.shape[1] == 1 else normalized(scores)
+
+
+def score_block(X, weight, coef, intercept, components):
+    """Scores of a block, (n, k); with holes, how much more likely each class makes what is seen than N(x̄, Σ) does."""
+    if not np.isnan(X).any():
+        return linear(X, coef, intercept)
+    joint = joint_block(X, weight, components)
+    return joint[:, 1:2] - joint[:, :1] if coef.shape[1] == 1 else joint[:, :-1] - joint[:, -1:]
+
+
+def projection_block(X, weight, mean, directions, components):
+    """Rows of a block in the directions; what is missing has its mean given what is seen."""
+    rows = fill_block(X, weight, components)[0] if np.isnan(X).any() else X
+    return (rows - mean) @ directions
+
+
+def discriminants(priors, means, covariance):
+    """Give x̄, coefficients (k, d), intercepts (k,), directions (d, min(k − 1, d)), and their shares in the spread of means.
+
+    Examples
+    --------
+    >>> mean, coef, intercept, directions, shares = discriminants(np.array([0.5, 0.5]), np.array([[0.0], [2.0]]), np.eye(1))
+    >>> mean, coef[:, 0], intercept.round(4), directions, shares
+    (array([1.]), array([-1.,  1.]), array([-0.1931, -2.1931]), array([[1.]]), array([1.]))
+    """
+    mean = priors @ means
+    scale = np.sqrt(np.diagonal(covariance))
+    lower = np.linalg.cholesky(covariance / np.outer(scale, scale))
+    white = solve_triangular(lower, ((means - mean) / scale).T, lower=True)
+    coef = solve_triangular(lower, white, lower=True, trans=1).T / scale
+    with np.errstate(divide="ignore"):  # a class may have the probability 0
+        intercept = np.log(priors) - 0.5 * (white**2).sum(axis=0) - coef @ mean
+    m = min(len(priors) - 1, len(mean))
+    left, spread, _ = np.linalg.svd(white * np.sqrt(priors))
+    directions = solve_triangular(lower, left[:, :m], lower=True, trans=1)
+    directions *= np.where(directions[np.abs(directions).argmax(axis=0), np.arange(m)] < 0, -1.0, 1.0)  # one of two signs
+    squares = spread[:m] ** 2
+    return mean, coef, intercept, directions / scale[:, None], squares / (squares.sum() or 1.0)
+
+
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GaussianFit):
+    """Classify by Gaussian classes with one covariance, and find the directions that tell the classes apart.
+
+    Parameters
+    ----------
+    solver : "svd", "lsqr" or "eigen", for scikit-learn's sake: there is one way here, and it takes shrinkage and transforms.
+    shrinkage : Share α in [0, 1] of the mean variance in the covariance; "auto" for Ledoit and Wolf's share of independence in
+        the correlations of each class; None for none.
+    priors : Probabilities of the classes, in their order; default their shares of the rows.
+    n_components : Directions that `transform` gives; default min(n_classes − 1, n_features), the most there are.
+    store_covariance : For scikit-learn's sake: covariance_ is always there.
+    var_smoothing : Floor of every variance, as a share of the variance of its column within the classes.
+
+    Attributes
+    ----------
+    classes_ : Labels of the classes.
+    class_count_ : Weight of the rows of each class.
+    priors_ : Probabilities of the classes.
+    means_ : (n_classes, n_features)
+    covariance_ : (n_features, n_features), within the classes: maximum likelihood (divisor n), with floor and shrinkage.
+    xbar_ : Mean of the means, by priors_.
+    coef_, intercept_ : Scores x·w + b: (n_classes, n_features) and (n_classes,); for two classes those of the second less those
+        of the first, (1, n_features) and (1,).
+    scalings_ : (n_features, min(n_classes − 1, n_features)), directions in which classes have unit variance and no correlation,
+        sorted by how far apart the means are. The largest entry of each, in units of the columns, is positive.
+    explained_variance_ratio_ : Share of each of the n_components directions in the variance of the means.
+
+    Examples
+    --------
+    >>> X = [[-1.0, -1.0], [-2.0, -1.0], [-3.0, -2.0], [1.0, 1.0], [2.0, 1.0], [3.0, 2.0]]
+    >>> y = [1, 1, 1, 2, 2, 2]
+    >>> model = LinearDiscriminantAnalysis().fit(X, y)
+    >>> model.predict([[-0.8, -1.0], [float("nan"), 0.5]]), model.transform(X)[:, 0].round(2)
+    (array([1, 2]), array([-2.12, -2.12, -4.24,  2.12,  2.12,  4.24]))
+    >>> model.certify(X, y).holds
+    True
+    """
+
+    _parameter_constraints = {
+        "solver": [StrOptions({"svd", "lsqr", "eigen"})],
+        "shrinkage": SHRINKAGE,
+        "priors": ["array-like", None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "store_covariance": ["boolean"],
+        "var_smoothing": [Interval(Real, 0, None, closed="left")],
+    }
+
+    _structure = "tied"
+
+    def __init__(
+        self, solver="svd", shrinkage=None, priors=None, n_components=None, store_covariance=False, *, var_smoothing=1e-6
+    ):
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.n_components = n_components
+        self.store_covariance = store_covariance
+        self.var_smoothing = var_smoothing
+
+    def _derive(self):
+        most = min(len(self.classes_) - 1, self.n_features_in_)
+        if self.n_components is not None and self.n_components > most:
+            raise ValueError(f"n_components must be at most min(n_classes − 1, n_features) = {most}, got {self.n_components}.")
+        self._n_features_out = self.n_components or most
+        self.xbar_, coef, intercept, self.scalings_, shares = discriminants(self.priors_, self.means_, self.covariance_)
+        self.explained_variance_ratio_ = shares[: self._n_features_out]
+        if len(self.classes_) == 2:
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        self.coef_, self.intercept_ = coef, intercept
+
+    def decision_function(self, X):
+        """Give the score x·w + b of the second class of two, (n,), or the scores of all classes, (n, k)."""
+        blocks = self._checked(X)
+        priors, means = np.append(self.priors_, 1.0), np.vstack([self.means_, self.xbar_])
+        components = components_of(priors, means, self.covariance_, "tied", self.xbar_)
+        scores = as_output(blocks.map(score_block, *self._linear(), components), blocks.dtype)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def transform(self, X):
+        """Give the rows in the directions that tell the classes apart; what is missing has its mean given what is seen."""
+        components = self._components()
+        return self._mapped(X, projection_block, self.xbar_, self.scalings_[:, : self._n_features_out], components)
+
+    def _probabilities(self, dtype):
+        return linear_proba_block, *self._linear(), self._components(), dtype
+
+    def _log_posterior(self):
+        return linear_log_posterior_block, *self._linear(), self._components()
+
+    def _linear(self):
+        """Give coefficients (d, k) and intercepts (k,)."""
+        check_is_fitted(self)
+        k = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if self.coef_.shape != (k, self.n_features_in_) or self.intercept_.shape != (k,):
+            raise ValueError(f"coef_ has the shape {self.coef_.shape}, which is not that of a fit.")
+        return np.ascontiguousarray(self.coef_.T), self.intercept_
+
+    def _derived(self):
+        """Check coefficients and directions by the equations they solve, in units of the columns."""
+        scale = np.sqrt(np.maximum(np.diagonal(self.covariance_), np.finfo(float).tiny))
+        within, away = self.covariance_ / np.outer(scale, scale), (self.means_ - self.xbar_) / scale
+        coef, Z = self.coef_ * scale, self.scalings_ * scale[:, None]
+        two = len(self.classes_) == 2
+        aim = away[1:] - away[:1] if two else away
+        middle = (
+            self.xbar_ if not two else (self.means_[0] + self.means_[1]) / 2
+        )  # where two classes differ by their priors alone
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.priors_)
+        best = logs[1:] - logs[:1] if two else logs - 0.5 * ((self.means_ - self.xbar_) * self.coef_).sum(axis=1)
+        best = best - self.coef_ @ middle
+        rounding = np.sqrt(np.finfo(float).eps) * length(np.abs(self.coef_) @ np.abs(middle) + 1.0)
+        between = (self.priors_ * away.T) @ away @ Z
+        spread = np.einsum("ij,ij->j", Z, between)
+        shares = spread[: self._n_features_out] / (spread.sum() or 1.0)
+        miss = length(between - within @ Z * spread) / max(length(between), np.finfo(float).eps)
+        return [
+            same(self.xbar_, self.priors_ @ self.means_, "xbar", "the mean of the means", floor=float(scale.min()) * 1e-3),
+            same(coef @ within, aim, "coef", "Σ times the coefficients gives the means, or their difference", floor=1e-6),
+            same(self.intercept_, best, "intercept", "scores are log-posteriors up to what all classes share", floor=rounding),
+            same(Z.T @ within @ Z, np.eye(Z.shape[1]), "scalings", "directions are uncorrelated with unit variance in classes"),
+            Check("discriminants", miss, 1e-6, "proof", "in these directions the means are spread the most"),
+            same(self.explained_variance_ratio_, shares, "explained_variance_ratio", "shares of the spread", floor=1e-6),
+        ]
