@@ -61,6 +61,7 @@ EXPECTED_FAILURES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The covariance of (class|the classes)")  # tables with fewer rows than columns
 @pytest.mark.filterwarnings("ignore:Only . of . clusters")  # tables with four distinct rows
 @pytest.mark.filterwarnings("ignore:(Kernel)?Perceptron still makes mistakes")  # classes that overlap
 @pytest.mark.filterwarnings("ignore:SGDClassifier's loss still falls")  # fits of a few epochs

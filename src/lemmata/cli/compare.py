@@ -156,7 +156,8 @@ def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int
 def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_classes: int = 2) -> dict[str, Any]:
     """Make every public estimator for the task, and for so many classes, with its default parameters, or those named.
 
-    Those on top of another estimator are left out: by default they are that estimator once more.
+    Those on top of another estimator are left out: by default they are that estimator once more. Those for counts and codes, which
+    refuse other tables, are made only if they are named.
     """
     found = {}
     for_two = []
@@ -170,7 +171,7 @@ def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_clas
         else:
             found[name] = estimator.set_params(random_state=seed) if "random_state" in estimator.get_params() else estimator
     if names is None:
-        return found
+        return {name: estimator for name, estimator in found.items() if not get_tags(estimator).input_tags.positive_only}
     lower = {name.lower(): name for name in found}
     unknown = [name for name in names if name.lower() not in lower]
     if unknown and unknown[0].lower() in for_two:

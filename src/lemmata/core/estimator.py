@@ -45,7 +45,7 @@ class Estimator(BaseEstimator):
         """Draw what the fitted model makes of these rows, on the axes if given; return the display (see `lemmata.plot`).
 
         A classifier shows its boundary, a clusterer its clusters, a regressor its predictions and, over a single column, its
-        doubts. Without rows, a model that was found by iteration shows how the iteration went.
+        doubts. Without rows, a model that was found by iteration shows how the iteration went, and a tree is drawn.
         """
         check_is_fitted(self)
         # Plots know every estimator and no estimator knows plots, so the package is looked up by its name, and only now.
@@ -85,6 +85,7 @@ class Estimator(BaseEstimator):
             if blocks.first()[-1] is not None and blocks.reduce(_negative_block):
                 raise ValueError("Negative values in sample_weight: a weight means repetition and is at least 0.")
             return blocks
+        _refuse_words(X, targets[0] if targets else None, type(self).__name__)
         options = {
             "accept_sparse": "csr" if tags.input_tags.sparse else False,
             "dtype": [np.float64, np.float32],
@@ -149,6 +150,8 @@ class Classifier(ClassifierMixin, Estimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         labels = _check_y(y, estimator=self)
+        if labels.dtype == object and any(label is None for label in labels):
+            raise ValueError(f"y has no label in row {[label is None for label in labels].index(True)}: leave such rows out.")
         check_classification_targets(labels)
         weight = None if sample_weight is None else np.asarray(sample_weight)
         present = labels if weight is None or weight.shape != labels.shape else labels[weight > 0]
@@ -241,6 +244,18 @@ def gives_groups(estimator: Any) -> bool:
     """Tell whether `predict` gives each row a group: that of a clusterer, or the component of a mixture."""
     mixture = get_tags(estimator).estimator_type == "density_estimator" and hasattr(estimator, "predict")
     return is_clusterer(estimator) or mixture
+
+
+def _refuse_words(X: Any, y: Any, name: str) -> None:
+    """Say of dates in a frame, and of words in a target of numbers, what they are; NumPy's messages name no column."""
+    for column, kind in getattr(X, "dtypes", {}).items() if hasattr(getattr(X, "dtypes", None), "items") else ():
+        if getattr(kind, "kind", "") in "mM":
+            raise ValueError(f"Column {str(column)!r} holds dates or durations, not numbers; turn them into days, say, first.")
+    target = None if y is None or is_sparse(y) else np.asarray(y)
+    if target is not None and (
+        target.dtype.kind in "US" or (target.dtype == object and isinstance(next(target.flat, None), str))
+    ):
+        raise ValueError(f"y holds text, and {name} predicts numbers: use a classifier, or encode y as numbers.")
 
 
 def _by_memory(blocks: ArrayBlocks) -> ArrayBlocks:

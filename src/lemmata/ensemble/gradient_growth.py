@@ -22,7 +22,7 @@ from lemmata.ensemble.gradient_splits import HIGH, LOW, NO_SPLIT, choose_split, 
 from lemmata.tree.draw import mix, shuffle
 
 LARGE = 30_000  # rows from which a leaf is shared by threads
-WORTH = 0.9  # of the smallest gain of the tree before: work ahead for more only
+WORTH = 1.0  # of the smallest gain of the tree before: work ahead for more only
 
 
 class Codes(NamedTuple):
@@ -60,6 +60,28 @@ class Room(NamedTuple):
     lefts: np.ndarray
 
 
+class Pair(NamedTuple):
+    """The two children of a node."""
+
+    ends: np.ndarray  # where the left one begins, the right one, and where it ends
+    totals: np.ndarray
+    small: np.ndarray  # which is the smaller
+    wants: np.ndarray  # which may be split
+    bounds: np.ndarray
+    tables: np.ndarray
+    splits: np.ndarray
+    gains: np.ndarray
+
+
+def new_pair():
+    """Make room for two children."""
+    whole = np.empty(12, np.int64)
+    return Pair(
+        whole[:3], whole[3:5], whole[5:6], np.empty(2, bool), np.empty((2, 2)), np.empty((2, 256), np.uint8),
+        whole[6:].reshape(2, 3), np.full(2, NO_SPLIT),
+    )  # fmt: skip
+
+
 def new_room(n, groups, length):
     """Make room for a thread."""
     d = length // 256
@@ -76,56 +98,73 @@ def new_room(n, groups, length):
 
 
 @kernel
-def child_bounds(codes, target, split, total, low, high, bounds):
-    """Write the bounds of the values of both children: split by a monotone column, they lie on either side of their mean."""
-    bounds[:, 0], bounds[:, 1] = low, high
-    trend = codes.trends[split[0]]
-    if trend != 0:
-        middle = 0.0
-        for part in (split[2], total - split[2]):
-            g = (part >> HIGH) * target.units[0]
-            h = (part & LOW) * target.units[1] + target.units[2]
-            middle += 0.5 * min(max(-g / h, low), high)
-        bounds[0 if trend > 0 else 1, 1] = middle
-        bounds[1 if trend > 0 else 0, 0] = middle
+def divide(codes, target, node, split, table, bounds, room, pair):
+    """Partition the rows of a node, and write down its children.
+
+    Parameters
+    ----------
+    node : First row, end of rows, packed sums, and the rows from which a child may be split.
+    bounds : Bounds of the node's value.
+    """
+    a, b, total, least_rows = node
+    j, left = split[0], split[2]
+    middle = partition(codes.bytes[j // 8], j % 8, table, target.elements, a, b, room.elements)
+    pair.ends[0], pair.ends[1], pair.ends[2] = a, middle, b
+    pair.totals[0], pair.totals[1] = left, total - left
+    pair.small[0] = 0 if middle - a <= b - middle else 1
+    trend, mean = codes.trends[j], 0.0
+    for side in range(2):
+        pair.wants[side] = pair.ends[side + 1] - pair.ends[side] >= least_rows
+        pair.bounds[side, 0], pair.bounds[side, 1] = bounds[0], bounds[1]
+        g = (pair.totals[side] >> HIGH) * target.units[0]
+        h = (pair.totals[side] & LOW) * target.units[1] + target.units[2]
+        mean += 0.5 * min(max(-g / h, bounds[0]), bounds[1])
+    if trend != 0:  # the values of both children lie on either side of their mean
+        pair.bounds[0 if trend > 0 else 1, 1] = mean
+        pair.bounds[1 if trend > 0 else 0, 0] = mean
 
 
 @kernel
-def split_rows(codes, target, a, b, table, split, room):
-    """Partition the rows of a node; return where those of the right child begin."""
-    j = split[0]
-    return partition(codes.bytes[j // 8], j % 8, table, target.elements, a, b, room.elements)
-
-
-@kernel
-def look_at_children(codes, target, ends, small, hists, totals, wants, columns, bounds, g0, g1, room):
+def look(codes, target, pair, hists, columns, g0, g1, room):
     """Fill the histogram of the smaller child, make the parent's that of the larger, and scan those that may be split.
 
     Parameters
     ----------
-    ends : Where the left child begins, the right one, and where it ends.
-    small : Which child is the smaller.
-    hists : Histograms of both children; that of the larger is the parent's as yet.
+    hists : Histogram for the smaller child, and that of the parent, which becomes that of the larger.
+    columns : Columns that each child may be split by.
     """
-    fill_histogram(codes, target, ends[small], ends[small + 1], target.wide, target.packed, g0, g1, hists[small], room)
-    if wants[1 - small]:
-        subtract(hists[1 - small], hists[small], g0, g1)
+    small = pair.small[0]
+    a, b = pair.ends[small], pair.ends[small + 1]
+    fill_histogram(codes, target, a, b, target.wide, target.packed, g0, g1, hists[0], room)
+    if pair.wants[1 - small]:
+        subtract(hists[1], hists[0], g0, g1)
     for side in range(2):
-        if wants[side]:
-            low, high = bounds[side, 0], bounds[side, 1]
-            scan_node(codes, target, hists[side], totals[side], columns[side], g0, g1, low, high, False, room, side)
+        if pair.wants[side]:
+            low, high = pair.bounds[side, 0], pair.bounds[side, 1]
+            hist = hists[0 if side == small else 1]
+            scan_node(codes, target, hist, pair.totals[side], columns[side], g0, g1, low, high, False, room, side)
 
 
 @kernel
-def choose_children(codes, target, ends, hists, totals, wants, columns, bounds, room, tables, splits, gains):
+def choose(codes, target, pair, hists, columns, room):
     """Choose the best split of each child that may be split."""
     for side in range(2):
-        gains[side] = NO_SPLIT
-        if wants[side]:
-            gains[side] = choose_split(
-                codes, target, hists[side], ends[side], ends[side + 1], totals[side], columns[side],
-                bounds[side, 0], bounds[side, 1], room, side, tables[side], splits[side],
+        pair.gains[side] = NO_SPLIT
+        if pair.wants[side]:
+            pair.gains[side] = choose_split(
+                codes, target, hists[0 if side == pair.small[0] else 1], pair.ends[side], pair.ends[side + 1],
+                pair.totals[side], columns[side], pair.bounds[side, 0], pair.bounds[side, 1], room, side,
+                pair.tables[side], pair.splits[side],
             )  # fmt: skip
+
+
+@kernel
+def expand(codes, target, node, split, table, bounds, room, pair, hists, columns):
+    """Do all three: one call, as threads that come back from a kernel wait for each other."""
+    divide(codes, target, node, split, table, bounds, room, pair)
+    if pair.wants[0] or pair.wants[1]:
+        look(codes, target, pair, hists, columns, 0, codes.by_row.shape[1], room)
+    choose(codes, target, pair, hists, columns, room)
 
 
 @kernel
@@ -216,10 +255,6 @@ class Grower:
         shuffle(key, order)
         return np.sort(order[: max(1, int(share * self.d))]).astype(np.int64)
 
-    def may_split(self, depth, rows):
-        """Tell whether a node may be split, as far as its depth and rows tell."""
-        return depth < self.limits.max_depth and rows >= self.limits.least_rows
-
 
 def _popped(things):
     """Take one of some things, or None: another thread may have taken the last one just now."""
@@ -234,10 +269,10 @@ class Growth:
 
     def __init__(self, grower, seed):
         self.grower = grower
-        self.root = root = Leaf(0, grower.n, 0, 0, (-np.inf, np.inf), np.uint64(seed))
+        self.root = root = Leaf(0, grower.n, 0, 0, np.array([-np.inf, np.inf]), np.uint64(seed))
         self.frontier, self.splits, self.numbers, self.ready = [], [], count(), []
         self.left = grower.limits.max_leaf_nodes - 1
-        self.finished = not grower.may_split(0, grower.n)
+        self.finished = grower.n < grower.limits.least_rows
         if not self.finished:
             root.hist, root.room = grower.histogram(), grower.room()
             root.columns = grower.columns(root.key)
@@ -310,56 +345,47 @@ class Growth:
         return root, "done"
 
     def _divide(self, leaf, deeper):
-        """Partition the rows of a leaf; unless it is large, do the rest as well."""
-        grower = self.grower
-        leaf.room = room = grower.room()
-        middle = int(split_rows(grower.codes, grower.target, leaf.a, leaf.b, leaf.table, leaf.split, room))
-        leaf.ends = np.array([leaf.a, middle, leaf.b])
-        leaf.totals = np.array([leaf.split[2], leaf.total - leaf.split[2]])
-        leaf.child_bounds = np.empty((2, 2))
-        child_bounds(grower.codes, grower.target, leaf.split, leaf.total, *leaf.bounds, leaf.child_bounds)
-        keys = [np.uint64(mix(leaf.key, np.uint64(side))) if grower.limits.max_features < 1 else leaf.key for side in (1, 2)]
-        leaf.children = [
-            Leaf(int(leaf.ends[k]), int(leaf.ends[k + 1]), leaf.depth + 1, int(leaf.totals[k]), leaf.child_bounds[k], keys[k])
-            for k in (0, 1)
-        ]
-        leaf.wants = np.array([deeper and grower.may_split(c.depth, c.b - c.a) for c in leaf.children])
-        if not leaf.wants.any():
-            grower.rooms.append(room)
-            grower.release(leaf)
-            return leaf, "done"
-        leaf.small = 0 if middle - leaf.a <= leaf.b - middle else 1
-        leaf.hists = (grower.histogram(), leaf.hist) if leaf.small == 0 else (leaf.hist, grower.histogram())
+        """Split a leaf; a large one only as far as its rows, the rest is shared."""
+        grower, limits = self.grower, self.grower.limits
+        leaf.room, leaf.pair = grower.room(), new_pair()
+        keys = [np.uint64(mix(leaf.key, np.uint64(side))) if limits.max_features < 1 else leaf.key for side in (1, 2)]
         leaf.columns = tuple(grower.columns(key) for key in keys)
-        leaf.hist = None
-        if leaf.b - leaf.a >= LARGE and grower.crew.n_threads > 1:
+        deeper = deeper and leaf.depth + 1 < limits.max_depth
+        node = leaf.a, leaf.b, leaf.total, int(min(limits.least_rows, grower.n + 1)) if deeper else grower.n + 1
+        split = grower.codes, grower.target, node, leaf.split, leaf.table, leaf.bounds, leaf.room, leaf.pair
+        leaf.hists, leaf.hist = (grower.histogram(), leaf.hist), None
+        shared = leaf.b - leaf.a >= LARGE and grower.crew.n_threads > 1
+        if shared:
+            divide(*split)
+        else:
+            expand(*split, leaf.hists, leaf.columns)
+        leaf.children = [
+            Leaf(int(leaf.pair.ends[k]), int(leaf.pair.ends[k + 1]), leaf.depth + 1, int(leaf.pair.totals[k]), bounds, key)
+            for k, (bounds, key) in enumerate(zip(leaf.pair.bounds, keys, strict=True))
+        ]
+        if shared and leaf.pair.wants.any():
             return leaf, "divided"
-        self._look(leaf, 0, grower.groups, room)
-        return self._choose(leaf)
-
-    def _look(self, leaf, g0, g1, room):
-        look_at_children(
-            self.grower.codes, self.grower.target, leaf.ends, leaf.small, leaf.hists, leaf.totals, leaf.wants,
-            leaf.columns, leaf.child_bounds, g0, g1, room,
-        )  # fmt: skip
+        return self._opened(leaf)
 
     def _part_of_children(self, leaf, g0, g1):
-        room = self.grower.room()
-        self._look(leaf, g0, g1, room._replace(found=leaf.room.found, lefts=leaf.room.lefts))
-        self.grower.rooms.append(room)
+        grower, room = self.grower, self.grower.room()
+        shared = room._replace(found=leaf.room.found, lefts=leaf.room.lefts)
+        look(grower.codes, grower.target, leaf.pair, leaf.hists, leaf.columns, g0, g1, shared)
+        grower.rooms.append(room)
         return leaf, "part"
 
     def _choose(self, leaf):
-        grower = self.grower
-        tables, splits, gains = np.empty((2, 256), np.uint8), np.empty((2, 3), np.int64), np.empty(2)
-        choose_children(
-            grower.codes, grower.target, leaf.ends, leaf.hists, leaf.totals, leaf.wants, leaf.columns, leaf.child_bounds,
-            leaf.room, tables, splits, gains,
-        )  # fmt: skip
-        grower.rooms.append(leaf.room)
+        choose(self.grower.codes, self.grower.target, leaf.pair, leaf.hists, leaf.columns, leaf.room)
+        return self._opened(leaf)
+
+    def _opened(self, leaf):
+        """Give the children what was found for them."""
+        pair, small = leaf.pair, int(leaf.pair.small[0])
         for k, child in enumerate(leaf.children):
-            child.hist, child.table, child.split, child.gain = leaf.hists[k], tables[k], splits[k], float(gains[k])
+            child.hist, child.table = leaf.hists[0 if k == small else 1], pair.tables[k]
+            child.split, child.gain = pair.splits[k], float(pair.gains[k])
             if child.gain == NO_SPLIT:
-                grower.release(child)
-        leaf.hists = leaf.room = None
+                self.grower.release(child)
+        self.grower.rooms.append(leaf.room)
+        leaf.hists = leaf.room = leaf.pair = None
         return leaf, "done"

@@ -175,7 +175,7 @@ def learn_bins(X, weight, max_bins=MOST_BINS, is_categorical=None):
         x = sample[:, j].astype(np.float64)
         seen = ~np.isnan(x)
         edges[j] = quantile_edges(x[seen], None if share is None else share[seen], max_bins)
-        if n > SAMPLE and len(edges[j]) < max_bins:  # few values in the sample: are there more in the column?
+        if n > SAMPLE and len(edges[j]) < max_bins - 1:  # few values in the sample: are there more in the column?
             values, column = np.unique(x[seen]), column_of(X, j)
             if len(values) == len(edges[j]) + 1 and strangers(column, values, Bins([edges[j]]).codes(column[:, None])[:, 0]):
                 seen = ~np.isnan(column)
