@@ -33,7 +33,7 @@ pages: $(VENV)/.dev
 
 # The families with kernels again, as plain Python: what a debugger or a coverage tool sees must give the same answers.
 nojit: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q tests/cluster $(KERNELS) -m "not slow_without_jit"
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n 2 -q tests/cluster tests/tree tests/naive_bayes $(KERNELS) -m "not slow_without_jit"
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench

@@ -287,7 +287,7 @@ def test_class_weights_are_weights_of_rows():
     assert balanced.certify(X, y).holds
 
 
-@pytest.mark.parametrize("n", [500, 30_000])
+@pytest.mark.parametrize("n", [500, pytest.param(30_000, marks=pytest.mark.slow_without_jit)])
 def test_the_same_tree_for_any_number_of_threads(n):
     X, y, numbers = tables(n, 4, 10, holes=0.05)
     with lemmata.config(n_threads=1):

@@ -45,6 +45,7 @@ def test_the_path_is_that_of_scikit_learn():
     assert ours.impurities == pytest.approx(peer.impurities, rel=1e-6)
 
 
+@pytest.mark.slow_without_jit
 def test_a_price_from_the_path_gives_its_tree():
     X, y = load_breast_cancer(return_X_y=True)
     path = DecisionTreeClassifier().cost_complexity_pruning_path(X, y)
