@@ -1,7 +1,7 @@
 """Classes that are Gaussians: fits and predictions, against scikit-learn with the same number of threads.
 
 A fit is one pass over the rows. The objective of a fit is the mean log-posterior of the true class of some rows, that of a
-prediction the mean of all log-posteriors; floors of ours that scikit-learn lacks are set to zero.
+prediction the mean of all log-posteriors.
 """
 
 from functools import partial
@@ -17,11 +17,10 @@ from lemmata.naive_bayes import GaussianNB
 
 CLASSES = 3
 SOME = 10_000  # rows that judge a fit
-EXACT = {"var_smoothing": 0.0}
 MODELS = {
-    "GaussianNB": (GaussianNB, PeerNB, 1_000_000, {}),
-    "LDA": (LinearDiscriminantAnalysis, PeerLDA, 500_000, EXACT),
-    "QDA": (QuadraticDiscriminantAnalysis, PeerQDA, 500_000, EXACT),
+    "GaussianNB": (GaussianNB, PeerNB, 1_000_000),
+    "LDA": (LinearDiscriminantAnalysis, PeerLDA, 500_000),
+    "QDA": (QuadraticDiscriminantAnalysis, PeerQDA, 500_000),
 }
 
 
@@ -39,8 +38,8 @@ def holes(n, d):
     return X, y
 
 
-def fitted(cls, data, **options):
-    return cls(**options).fit(*data)
+def fitted(cls, data):
+    return cls().fit(*data)
 
 
 def judged(data, model):
@@ -50,9 +49,9 @@ def judged(data, model):
 
 def with_models(name, n, d=50):
     """Make rows, and models that are fitted outside the clock."""
-    ours, peer, _, options = MODELS[name]
+    ours, peer, _ = MODELS[name]
     data = table(n, d)
-    return data[0], ours(**options).fit(*data), peer().fit(*data)
+    return data[0], ours().fit(*data), peer().fit(*data)
 
 
 def logs(which, data):
@@ -67,14 +66,14 @@ ROWS = [
     Row(
         f"{name} fit, {n:,} × 50, {CLASSES} classes",
         partial(table, n),
-        partial(fitted, ours, **options),
+        partial(fitted, ours),
         {"scikit-learn": partial(fitted, peer)},
         judged,
         {"scikit-learn": 3.0},
         agree=1e-6,
         repeats=3,
     )
-    for name, (ours, peer, n, options) in MODELS.items()
+    for name, (ours, peer, n) in MODELS.items()
 ]
 
 ROWS += [
@@ -88,7 +87,7 @@ ROWS += [
         agree=1e-6,
         repeats=3,
     )
-    for name, (_, _, n, _) in MODELS.items()
+    for name, (_, _, n) in MODELS.items()
     for verb, function in (("predict", labels), ("log-probabilities", logs))
 ]
 

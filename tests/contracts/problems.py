@@ -102,7 +102,7 @@ def problem(cls, seed=0, n=60):
 
 
 def fitted(model):
-    """Give the fitted attributes by name; those of a model inside the model as "estimator_.coef_", of a tree as "tree_.value"."""
+    """Give the fitted attributes by name; of a model inside the model as "estimator_.coef_", of a tree as "tree_.value"."""
     found = {}
     for k, v in vars(model).items():
         if is_dataclass(model) or (k.endswith("_") and not k.startswith("_") and k not in HISTORY):

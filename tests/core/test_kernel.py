@@ -182,6 +182,29 @@ def test_compiled_code_is_kept_and_found_again(tmp_path, module):
 
 
 @compiled_only
+def test_two_processes_may_fill_an_empty_cache_at_once(tmp_path, module):
+    """Both look into the index before either has written to it, and then keep different variants."""
+    code = """
+        sys.path.insert(0, sys.argv[1])
+        import os
+        import numpy as np
+        import kernels
+        files = kernels.total._cache._cache_file
+        index = files._load_index
+        files._load_index = dict
+        kernels.total(np.ones(2))
+        kernels.total(np.ones(2, np.float32))
+        files._load_index = index
+        print(len(index()), sum(name.endswith(".nbc") for name in os.listdir(files._cache_path)))
+    """
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert finished(python(code, module, environment=environment))[0].split() == ["1", "2"]
+    for kind in ("float64", "float32"):
+        again = RUN.replace("np.arange(5.0)", f"np.arange(5.0, dtype=np.{kind})")
+        assert finished(python(again, module, environment=environment))[0].split()[0] == "10.0"
+
+
+@compiled_only
 def test_without_a_folder_to_write_kernels_still_compile(tmp_path, module):
     """Files stand where folders would have to be made, which stops even an administrator."""
     (tmp_path / "file").touch()

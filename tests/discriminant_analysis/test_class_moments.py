@@ -12,6 +12,7 @@ from lemmata.discriminant_analysis.structures import (
     column_scales,
     expanded,
     maximum_likelihood,
+    raised,
     shrunk,
     unshrunk,
 )
@@ -121,3 +122,43 @@ def test_the_best_share_is_that_of_ledoit_and_wolf():
         rows = np.repeat(X[y == c], weight[y == c], axis=0)
         expected = ledoit_wolf_shrinkage((rows - rows.mean(axis=0)) / rows.std(axis=0))
         assert_allclose(shares[c], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_floor_touches_only_what_lies_below_it(structure):
+    X, y, _ = drawn(d=4)
+    moments = BLOCKS["scatter" if structure in ("full", "tied") else "variances"](X, y, None)
+    covariance, scales = maximum_likelihood(moments, structure), column_scales(moments)
+    assert_array_equal(raised(covariance, structure, 1e-6, scales), covariance)
+    assert_array_equal(raised(covariance, structure, 0.0, scales), covariance)
+    high = expanded(raised(covariance, structure, 0.7, scales), structure, 3, 4)
+    if structure == "spherical":
+        assert (high[:, 0, 0] >= 0.7 * np.mean(scales**2) - 1e-12).all()
+    else:
+        assert np.linalg.eigvalsh(high / np.outer(scales, scales)).min() > 0.7 - 1e-12
+
+
+def test_a_raised_covariance_is_the_likeliest_above_the_floor():
+    """No other matrix above the floor makes the rows more likely: neither nearby nor further on."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(3, 5))
+    S, scales, floor = A.T @ A / 3, rng.uniform(0.5, 2.0, 5), 0.05  # two directions without rows
+
+    def value(matrix):
+        return -np.linalg.slogdet(matrix)[1] - np.trace(np.linalg.solve(matrix, S))
+
+    best = raised(S, "tied", floor, scales)
+    assert_allclose(best, best.T, rtol=1e-14)
+    D = np.diag(scales**2)
+    assert np.linalg.eigvalsh((best - floor * D) / np.outer(scales, scales)).min() > -1e-12
+    for size in (1e-3, 0.1, 3.0):
+        for _ in range(50):
+            B = rng.normal(size=(5, 5)) * size
+            other = floor * D + (1 - size / 4) * (best - floor * D) + B @ B.T * floor  # above the floor, as a sum
+            assert value(other) < value(best)
+
+
+def test_a_column_that_classes_do_not_share_is_measured_over_all_of_them():
+    X = np.column_stack([[0.0, 0.0, 4.0, 4.0], [1.0, 3.0, 1.0, 3.0], np.full(4, 7.0)])
+    moments = variances_block(X, np.array([0, 0, 1, 1]), None, 2)
+    assert_allclose(column_scales(moments), [2.0, 1.0, 2.0])  # constant in each class; varying; constant: that of the widest

@@ -175,7 +175,7 @@ def test_what_is_drawn_has_the_law_that_was_fitted(structure):
     unit = deviations[:, :, None] * deviations[:, None]
     assert (np.abs(matrices_of(again) - matrices_of(model)) < 5 * np.sqrt(2 / n)[:, None, None] * unit).all()
     assert_array_equal(model.sample(7, random_state=3)[0], model.sample(7, random_state=3)[0])
-    with pytest.raises(ValueError, match="n_samples must be at least 1"):
+    with pytest.raises(ValueError, match="n_samples must be a whole number of at least 1"):
         model.sample(0)
     # log p(x) is a density: its mean over its own draws is minus its entropy, here of one class
     alone = model.joint_log_likelihood(rows)
@@ -252,3 +252,33 @@ def test_any_number_of_threads_gives_the_same_bits_with_holes(structure):
             fits.append(GaussianBayes(structure).fit(X, y))
     assert fits[0].means_.tobytes() == fits[1].means_.tobytes()
     assert fits[0].covariance_.tobytes() == fits[1].covariance_.tobytes()
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.2, 1.0, "auto"])
+@structures
+def test_fractions_of_rows_are_no_holes(structure, shrinkage):
+    """A certificate of weighted rows is a proof: sums of weights that differ by rounding do not look like missing entries."""
+    X, y, _ = drawn()
+    weight = np.random.default_rng(0).random(len(y))
+    certificate = GaussianBayes(structure, shrinkage=shrinkage).fit(X, y, sample_weight=weight).certify(X, y, weight)
+    assert certificate.holds
+    assert certificate.kind == "proof"
+
+
+def test_a_first_call_that_fails_leaves_the_next_one_first():
+    X, y, _ = drawn()
+    model = GaussianBayes()
+    with pytest.raises(ValueError, match="not a class of the fit"):
+        model.partial_fit(X, y, classes=[0, 1])
+    assert_allclose(model.partial_fit(X, y, classes=[0, 1, 2]).means_, GaussianBayes().fit(X, y).means_, rtol=1e-13)
+
+
+@pytest.mark.parametrize("model", [GaussianBayes("tied"), GaussianBayes("diag"), LinearDiscriminantAnalysis()], ids=repr)
+def test_a_label_is_that_of_the_probabilities_as_given(model):
+    """In single precision both are one half where the second class is ahead by 1e-9, and ties go to the first."""
+    model.fit([[-2.0], [0.0], [0.0], [2.0]], ["a", "a", "b", "b"])
+    near = np.array([[1e-9], [-1e-9], [1e-3]])
+    assert_array_equal(model.predict(near), ["b", "a", "b"])
+    p = model.predict_proba(near.astype(np.float32))
+    assert (p[:2] == 0.5).all()
+    assert_array_equal(model.predict(near.astype(np.float32)), ["a", "a", "b"])

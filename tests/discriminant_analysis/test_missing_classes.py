@@ -120,3 +120,12 @@ def test_a_likelihood_without_a_maximum_is_said_to_have_none():
         model = GaussianBayes("full").fit(X, y)
     assert np.isfinite(model.predict_log_proba(X)).all()
     assert model.certify(X, y).holds
+
+
+@pytest.mark.parametrize("structure", ["full", "tied"])
+def test_shrinkage_comes_after_the_holes(structure):
+    X, y, _ = drawn(n=120, share=0.15)
+    plain, less = GaussianBayes(structure).fit(X, y), GaussianBayes(structure, shrinkage=0.3).fit(X, y)
+    mean = np.trace(plain.covariance_, axis1=-2, axis2=-1)[..., None, None] / 4
+    assert_allclose(less.covariance_, 0.7 * plain.covariance_ + 0.3 * mean * np.eye(4), rtol=1e-10, atol=1e-12)
+    assert less.certify(X, y).holds

@@ -169,3 +169,55 @@ def test_parameters_without_sense_are_refused(options):
         BaggingRegressor(**options).fit(X, y)
     with pytest.raises(ValueError, match="more than the 30 rows"):
         BaggingRegressor(max_samples=31, bootstrap=False).fit(X, y)
+
+
+def shop(n=120):
+    rng = np.random.default_rng(0)
+    color, size = rng.choice(["red", "green", "blue"], n), rng.normal(size=n)
+    return {"color": color, "size": size}, np.where((color == "green") ^ (size > 0), "yes", "no")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array"])
+def test_text_columns_reach_the_members(kind):
+    data, y = shop()
+    if kind == "array":
+        X = np.column_stack([data["color"].astype(object), data["size"]])
+    else:
+        X = pytest.importorskip(kind).DataFrame(data)
+    model = BaggingClassifier(n_estimators=8, random_state=0).fit(X, y)
+    assert model.oob_score_ > 0.9
+    codes = np.column_stack([np.unique(data["color"], return_inverse=True)[1], data["size"]])
+    twin = BaggingClassifier(DecisionTreeClassifier(categorical_features=[0]), 8, random_state=0).fit(codes, y)
+    assert np.array_equal(model.predict_proba(X), twin.predict_proba(codes))
+    assert np.array_equal(model.oob_decision_function_, twin.oob_decision_function_, equal_nan=True)
+    assert model.certify(X, y).holds
+    if kind == "pandas":
+        assert list(model.estimators_[0].feature_names_in_) == ["color", "size"]
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(X.rename(columns={"size": "length"}))
+        weight = (np.arange(120) % 3).astype(float)
+        weighed = BaggingClassifier(n_estimators=4, bootstrap=False, random_state=0).fit(X, y, weight)
+        again = BaggingClassifier(n_estimators=4, bootstrap=False, random_state=0).fit(X[weight > 0], y[weight > 0])
+        assert np.array_equal(weighed.predict(X), again.predict(X)), "rows of weight zero are left out of frames as well"
+        with pytest.raises(ValueError, match="bootstrap_features"):
+            BaggingClassifier(bootstrap_features=True).fit(X, y)
+
+
+def test_a_pipeline_that_encodes_text_gets_the_frame():
+    pd = pytest.importorskip("pandas")
+    from sklearn.compose import make_column_transformer
+    from sklearn.preprocessing import OneHotEncoder
+
+    data, _ = shop()
+    frame, y = pd.DataFrame(data), np.where(data["color"] == "red", 1.0, 0.0) + data["size"]
+    encode = make_column_transformer((OneHotEncoder(), ["color"]), remainder="passthrough")
+    model = BaggingRegressor(make_pipeline(encode, LinearRegression()), 5, random_state=0).fit(frame, y)
+    np.testing.assert_allclose(model.predict(frame), y, atol=1e-9)
+    assert model.certify(frame, y).holds
+
+
+def test_a_column_without_any_value_is_left_to_the_members():
+    X, y = make_friedman1(60, random_state=0)
+    X[:, 1] = np.nan
+    model = BaggingRegressor(n_estimators=3, random_state=0).fit(X, y)
+    assert model.certify(X, y).holds

@@ -191,10 +191,10 @@ def test_monotone_columns_stay_monotone(step):
 def test_monotone_columns_that_cannot_be_are_refused():
     X, y = numbers(60)
     for options, words in (
-        ({"monotonic_cst": [2, 0, 0, 0, 0, 0]}, "must hold -1, 0 or 1"),
+        ({"monotonic_cst": [2, 0, 0, 0, 0, 0]}, "must have -1, 0 or 1"),
         ({"monotonic_cst": {"x9": 1}}, "not a column of X"),
         ({"monotonic_cst": [1, 0, 0, 0, 0, 0], "loss": "absolute_error"}, "needs a loss with a second derivative"),
-        ({"monotonic_cst": [1, 0, 0, 0, 0, 0], "categorical_features": [0]}, "which has no order"),
+        ({"monotonic_cst": [1, 0, 0, 0, 0, 0], "categorical_features": [0]}, "categorical column, which has none"),
     ):
         with pytest.raises(ValueError, match=words):
             GradientBoostingRegressor(**options).fit(X, y)

@@ -309,3 +309,218 @@ def test_bounds_of_the_risk_read_our_forests_and_say_what_stands_in_the_way():
     X, y = make_classification(400, 6, n_informative=4, random_state=0)
     bound = lemmata.theory.guarantee(RandomForestClassifier(30, random_state=0).fit(X, y), X, y)
     assert "bins were cut by all rows" in str(bound)
+
+
+@pytest.mark.parametrize("options", [{}, {"min_samples_leaf": 7}, {"bootstrap": False, "max_features": 3, "max_depth": 4}])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quantiles_are_those_of_the_training_rows_in_the_leaves(options, weighted):
+    rng = np.random.default_rng(0)
+    X, y = make_friedman1(120, random_state=0)
+    y = np.round(y)  # ties
+    new = make_friedman1(9, random_state=1)[0]
+    weight = rng.uniform(0.5, 2, 120) if weighted else None
+    model = RandomForestRegressor(8, random_state=0, **options).fit(X, y, weight)
+    q = np.array([0.9, 0.0, 0.31, 1.0])
+    at_new, at_rows = model.apply(new), model.apply(X)
+    expected = np.empty((9, 4))
+    for i in range(9):
+        shares = np.zeros(120)
+        for t, rows in enumerate(model.estimators_samples_):
+            own = np.bincount(rows, minlength=120).astype(float)
+            if weighted and "bootstrap" in options:
+                own = weight
+            own = own * (at_rows[:, t] == at_new[i, t])
+            shares += own / own.sum() / 8
+        assert shares @ y == pytest.approx(model.predict(new[i : i + 1])[0], rel=1e-9)
+        values = np.unique(y[shares > 0])
+        below = np.array([shares[y <= v].sum() for v in values])
+        expected[i] = [values[np.flatnonzero(below >= p - 1e-9)[0]] for p in q]
+    assert np.array_equal(model.predict_quantiles(new, q), expected)
+    assert np.array_equal(model.predict_quantiles(new, 0.9), expected[:, 0])
+    assert model.certify(X, y, weight).holds
+    with pytest.raises(ValueError, match="q must be"):
+        model.predict_quantiles(new, 1.5)
+
+
+def test_quantiles_follow_the_noise():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (4000, 1))
+    y = X[:, 0] * rng.normal(size=4000)
+    model = RandomForestRegressor(50, min_samples_leaf=50, random_state=0).fit(X, y)
+    low, high = model.predict_quantiles([[0.2], [0.8]], [0.1, 0.9]).T
+    # ±1.2816 x is the truth; some 100 rows near a point give a quantile to about 15 %
+    np.testing.assert_allclose(high, 1.2816 * np.array([0.2, 0.8]), rtol=0.25)
+    np.testing.assert_allclose(low, -1.2816 * np.array([0.2, 0.8]), rtol=0.25)
+
+
+def test_rows_that_were_put_into_another_leaf_are_refused():
+    from dataclasses import replace
+
+    X, y = make_friedman1(60, random_state=0)
+    model = RandomForestRegressor(5, random_state=0).fit(X, y)
+    assert model.certify(X, y).holds
+    kept = model._leaf_rows
+    swapped = kept.rows.copy()
+    swapped[[0, kept.ends[1] - 1]] = swapped[[kept.ends[1] - 1, 0]]
+    for wrong in (replace(kept, rows=swapped), replace(kept, target=kept.target * 1.01), replace(kept, first=kept.first[::-1])):
+        model._leaf_rows = wrong
+        assert not model.certify(X, y).holds
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_limits_count_a_row_once_however_often_it_was_drawn(n_classes):
+    """As scikit-learn does, whose trees see the draws as weights; a row of weight two is two rows."""
+    X, y = make_friedman1(300, random_state=0)
+    cls, peer = (RandomForestClassifier, PeerClassifier) if n_classes else (RandomForestRegressor, PeerRegressor)
+    y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes)) if n_classes else y
+    for name, value in (("min_samples_leaf", 12), ("min_samples_leaf", 0.1), ("min_samples_split", 60)):
+        ours, theirs = (f(40, random_state=0, max_features=3, **{name: value}).fit(X, y) for f in (cls, peer))
+        sizes = [tree.n_node_samples[tree.children_left < 0] for tree in ours.trees_]
+        if name == "min_samples_leaf":
+            assert np.concatenate(sizes).min() == (12 if value == 12 else 30)
+        else:
+            assert min(tree.n_node_samples[tree.children_left >= 0].min() for tree in ours.trees_) >= 60
+        leaves = np.mean([len(s) for s in sizes]), np.mean([tree.get_n_leaves() for tree in theirs.estimators_])
+        assert leaves[0] == pytest.approx(leaves[1], rel=0.1)  # chance: a mean over 40 trees of some 10 leaves, give or take 1
+        assert ours.certify(X, y).holds
+    weight = np.random.default_rng(0).integers(1, 4, 300)
+    one = cls(5, random_state=0, min_samples_leaf=12).fit(X, y, weight)
+    other = cls(5, random_state=0, min_samples_leaf=12).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert np.array_equal(one.trees_.nodes.threshold, other.trees_.nodes.threshold)
+    assert np.array_equal(one.trees_.nodes.missing_go_to_left, other.trees_.nodes.missing_go_to_left)
+    assert one.certify(X, y, weight).holds
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("options", [{"min_impurity_decrease": 0.02}, {"min_weight_fraction_leaf": 0.1}])
+def test_limits_on_gain_and_weight(n_classes, options):
+    X, y = make_friedman1(300, random_state=0)
+    y = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes)) if n_classes else y / 5
+    weight = np.random.default_rng(0).uniform(0.5, 2, 300)
+    cls, twin = (
+        (RandomForestClassifier, DecisionTreeClassifier) if n_classes else (RandomForestRegressor, DecisionTreeRegressor)
+    )
+    model = cls(1, bootstrap=False, max_features=None, **options).fit(X, y, weight)
+    # the exact tree; candidates of large nodes are coarse ranks here, so that few splits differ
+    leaves = twin(**options).fit(X, y, weight).get_n_leaves()
+    assert model.estimators_[0].get_n_leaves() == pytest.approx(leaves, abs=1)
+    bagged = cls(5, random_state=0, **options).fit(X, y)
+    tree = bagged.trees_.nodes
+    if "min_impurity_decrease" in options:
+        assert tree.gain[tree.children_left >= 0].min() >= 0.02
+    else:
+        assert tree.weighted_n_node_samples.min() >= 30
+    assert 3 < tree.n_node_samples.size / 5 < 60
+    assert model.certify(X, y, weight).holds
+    assert bagged.certify(X, y).holds
+    free = cls(5, random_state=0).fit(X, y)
+    free.set_params(**options)
+    assert not free.certify(X, y).holds, "splits that the limit forbids are refused"
+
+
+def test_no_table_is_too_odd():
+    rng, X = table(5, n=90, d=3)
+    classes, numbers = rng.integers(0, 2, 90), X[:, 0] + rng.normal(size=90)
+    gone = X.copy()
+    gone[:, 1] = np.nan
+    weight = rng.uniform(0, 2, 90)
+    for x, w in (
+        (np.ones_like(X), None),
+        (gone, None),
+        (X[:, :1], None),
+        (X * 1e300, None),
+        (X * 1e-3 + 1e9, None),
+        (X, weight * 1e200),
+        (X, weight * 1e-200),
+        (X, 10.0 ** rng.uniform(-12, 12, 90)),
+    ):
+        for cls, y in ((RandomForestClassifier, classes), (RandomForestRegressor, numbers)):
+            for bootstrap in (True, False):
+                model = cls(3, bootstrap=bootstrap, random_state=0).fit(x, y, w)
+                certificate = model.certify(x, y, w)
+                assert certificate.holds, str(certificate)
+                assert np.isfinite(model.predict(x)).all()
+    codes = np.arange(65_536.0)[:, None]
+    with pytest.raises(ValueError, match="Column 0 has 65,536 categories"):
+        RandomForestRegressor(categorical_features=[0]).fit(codes, codes[:, 0])
+
+
+def test_trees_know_the_names_of_columns_and_categories():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"color": rng.choice(["red", "green", "blue"], 100), "size": rng.normal(size=100)})
+    forest = RandomForestRegressor(2, max_depth=2, random_state=0).fit(frame, (frame["color"] == "red") + 0.1 * frame["size"])
+    told = lemmata.tree.export_text(forest.estimators_[0])
+    assert "color in {blue, green}" in told
+    assert "size <=" in told
+    np.testing.assert_allclose(forest.predict(frame), np.mean([t.predict(frame) for t in forest.estimators_], axis=0))
+
+
+def test_a_signal_in_the_middle_of_a_fit_keeps_a_forest_that_works():
+    import os
+    import signal
+    import threading
+
+    X, y = make_friedman1(4000, random_state=0)
+    RandomForestRegressor(1).fit(X, y)  # compiled before
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.warns(UserWarning, match="interrupted after"):
+        model = RandomForestRegressor(100_000, random_state=0).fit(X, y)
+    timer.join()
+    assert 0 < len(model.trees_) < 100_000
+    assert len(model.predict(X[:3])) == 3
+    assert model.certify(X, y).holds
+    assert model.trees_[0] == RandomForestRegressor(1, random_state=0).fit(X, y).trees_[0]
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_the_certificate_refuses_trees_of_other_rules(n_classes):
+    rng, X = table(2, n=60, d=4)
+    X[rng.random(X.shape) < 0.1] = np.nan if n_classes == 3 else 0.0
+    y = rng.integers(0, n_classes, 60) if n_classes else rng.normal(size=60)
+    cls = RandomForestClassifier if n_classes else RandomForestRegressor
+    for grown, told in (
+        ({"max_features": 1}, {"max_features": 4}),  # better splits
+        ({"max_features": 4}, {"max_features": 1}),  # columns that were not drawn
+        ({"max_depth": 2}, {"max_depth": None}),  # leaves that could be split
+        ({"max_depth": None}, {"max_depth": 3}),
+        ({"min_samples_leaf": 1}, {"min_samples_leaf": 3}),
+        ({"min_samples_split": 2}, {"min_samples_split": 9}),
+        ({"max_leaf_nodes": 4}, {"max_leaf_nodes": 6}),
+        ({"max_leaf_nodes": 6}, {"max_leaf_nodes": 4}),
+    ):
+        model = cls(3, random_state=0, **grown).fit(X, y)
+        assert model.certify(X, y).holds
+        assert not model.set_params(**told).certify(X, y).holds, (grown, told)
+    model = cls(3, random_state=0).fit(X, y)
+    inner = np.flatnonzero(model.trees_.nodes.children_left >= 0)
+    model.trees_.nodes.missing_go_to_left[inner[-1]] ^= True
+    assert not model.certify(X, y).holds
+
+
+def test_intervals_add_the_quantiles_of_the_residuals():
+    X, y = make_friedman1(99, random_state=0)
+    model = RandomForestRegressor(30, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.oob_residuals_, y - model.oob_prediction_)
+    residuals = np.sort(model.oob_residuals_)
+    assert len(residuals) == 99, "100 gaps between 99 residuals: each has a chance of 1 %"
+    expected = model.predict(X[:5])[:, None] + residuals[[4, 94]]  # five gaps below and five above
+    np.testing.assert_allclose(model.predict_interval(X[:5], 0.9), expected)
+    with pytest.raises(ValueError, match="too few"):
+        model.predict_interval(X[:5], 0.999)
+
+
+def test_classes_of_a_bag_weigh_the_same():
+    _rng, X = table(4, n=90)
+    y = np.repeat([0, 1, 2], [60, 20, 10])
+    model = RandomForestClassifier(6, class_weight="balanced_subsample", random_state=0).fit(X, y)
+    for tree, rows in zip(model.trees_, model.estimators_samples_, strict=True):
+        np.testing.assert_allclose(tree.value[0], 1 / 3)
+        assert tree.weighted_n_node_samples[0] == pytest.approx(len(rows))
+    drawn = np.concatenate(RandomForestClassifier(60, class_weight="balanced", random_state=0).fit(X, y).estimators_samples_)
+    np.testing.assert_allclose(np.bincount(y[drawn]) / len(drawn), 1 / 3, atol=0.03)  # 5,400 draws: four deviations
+    for weight, whole in (({0: 2.0}, 2.0), ({0: 2.5}, 2.5)):
+        tree = RandomForestClassifier(1, class_weight=weight, bootstrap=False, min_samples_leaf=5).fit(X, y).trees_[0]
+        assert tree.weighted_n_node_samples[0] == pytest.approx(60 * whole + 30)
+        assert tree.n_node_samples[tree.children_left < 0].min() >= 5, "a factor of a class makes no rows"

@@ -207,12 +207,16 @@ def test_in_pieces_as_at_once(cls):
         parts.partial_fit(X[rows], y[rows], classes=[0, 1, 2], sample_weight=weight[rows])
     assert_same_bits(whole, parts)
     assert parts.certify(X, y, weight).holds
-    with pytest.raises(ValueError, match="first call of partial_fit needs classes"):
+    with pytest.raises(ValueError, match="first call of partial_fit must name all classes"):
         cls().partial_fit(X, y)
-    with pytest.raises(ValueError, match="not those of the first call"):
+    with pytest.raises(ValueError, match="not the same as in the first call"):
         parts.partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match="not a class of the fit"):
         parts.partial_fit(X[:1], [7])
+    fresh = cls()
+    with pytest.raises(ValueError, match="not a class of the fit"):
+        fresh.partial_fit(X, y, classes=[0, 1])  # the next call is still the first
+    assert_same_bits(whole, fresh.partial_fit(X, y, classes=[0, 1, 2], sample_weight=weight))
 
 
 @models
@@ -401,7 +405,7 @@ def test_draws_have_the_fitted_law(cls):
     if cls is MultinomialNB:
         rows, _ = model.sample(3, 0, length=[1, 5, 0])
         assert rows.sum(axis=1).tolist() == [1, 5, 0]
-    with pytest.raises(ValueError, match="n_samples must be at least 1"):
+    with pytest.raises(ValueError, match="n_samples must be a whole number of at least 1"):
         model.sample(0)
 
 
@@ -436,3 +440,28 @@ def test_a_certificate_refuses_what_was_smoothed_otherwise(cls):
     assert not model.set_params(alpha=1.01).certify(X, y, weight).holds
     assert not model.set_params(alpha=1.0, class_prior=[0.2, 0.3, 0.5]).certify(X, y, weight).holds
     assert not model.set_params(class_prior=None).certify(X, y).holds
+
+
+@pytest.mark.parametrize("cls", [BernoulliNB, MultinomialNB])
+def test_an_entry_in_two_parts_is_one_entry(cls):
+    """SciPy lets a sparse row store an entry in parts, whose sum is meant; and in any order."""
+    X, y, _ = draw(14)
+    X = X[:, :3] * 2
+    n = len(X)
+    halves = np.repeat(X[:, ::-1] / 2, 2, axis=1).ravel()
+    columns, starts = np.tile(np.repeat([2, 1, 0], 2), n), 6 * np.arange(n + 1)
+    parts = csr_array((halves, columns, starts), shape=(n, 3))
+    binarize = {"binarize": 1.5} if cls is BernoulliNB else {}
+    model = cls(**binarize).fit(X, y)
+    assert_same_bits(model, cls(**binarize).fit(parts, y))
+    np.testing.assert_array_equal(model.joint_log_likelihood(X), model.joint_log_likelihood(parts))
+    assert model.certify(parts, y).holds
+    assert parts.nnz == 6 * n  # the caller's table is left alone
+
+
+@models
+def test_a_row_that_no_class_can_have_made_gets_the_likelier_class(cls):
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), np.array(["a", "b", "b"])
+    model = cls(alpha=0).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba([[1.0, 1.0]]), [[1 / 3, 2 / 3]], rtol=1e-12)
+    assert model.predict([[1.0, 1.0]]) == ["b"]

@@ -156,8 +156,8 @@ def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int
 def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_classes: int = 2) -> dict[str, Any]:
     """Make every public estimator for the task, and for so many classes, with its default parameters, or those named.
 
-    Those on top of another estimator are left out: by default they are that estimator once more. Those for counts and codes, which
-    refuse other tables, are made only if they are named.
+    Those on top of another estimator are left out: by default they are that estimator once more. Those for counts and codes,
+    which refuse other tables, are made only if they are named.
     """
     found = {}
     for_two = []

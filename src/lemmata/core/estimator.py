@@ -176,7 +176,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Return the classes that were learned, once every label of the data is among them."""
         strange = np.setdiff1d(found, self.classes_)
         if len(strange):
-            raise ValueError(f"y holds the label {strange[0]!s}, which is not a class of the fit: {list(self.classes_)}.")
+            raise ValueError(f"y holds the label {strange[0]!s}, which is not a class of the fit: {self.classes_.tolist()}.")
         return self.classes_
 
 

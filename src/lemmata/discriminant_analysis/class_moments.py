@@ -180,3 +180,31 @@ def scatter_block(X, y, weight, k, pooled):
     if pooled:
         scatter[0] = rows.T @ rows
     return ClassMoments(total, np.repeat(total[:, None], d, axis=1), mean, scatter)
+
+
+def moments_of(blocks, k, dense, pooled=False):
+    """Give the moments of the classes, and whether entries are missing that keep scatter matrices from being known.
+
+    Parameters
+    ----------
+    dense : Whether the scatter of two columns is asked for; with missing entries it cannot be told.
+    pooled : Whether one scatter for all classes will do.
+    """
+    moments = blocks.reduce(scatter_block, k, pooled) if dense else None
+    if moments is not None and np.isfinite(moments.scatter).all():
+        return moments, False
+    moments = blocks.reduce(variances_block, k)
+    if not np.isfinite(moments.scatter).all():
+        raise ValueError("The squares of X are beyond the range of numbers: scale its columns.")
+    return moments, dense
+
+
+def refuse_unseen(moments, classes):
+    """Refuse a column of which nothing is seen, in all rows or in those of a class."""
+    none = np.flatnonzero(moments.seen.sum(axis=0) == 0)
+    if len(none):
+        raise ValueError(f"Column {none[0]} has no value in any row: leave it out.")
+    pairs = np.argwhere((moments.seen == 0) & (moments.weight[:, None] > 0))
+    if len(pairs):
+        c, f = pairs[0]
+        raise ValueError(f"Column {f} has no value in any row of class {classes[c]!s}: leave one of them out.")

@@ -22,12 +22,15 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, length, same
+from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
+from lemmata.core.generative import class_shares
 from lemmata.core.threads import serial_blas
-from lemmata.discriminant_analysis.class_model import GaussianClasses, checked_priors
-from lemmata.discriminant_analysis.class_moments import ClassMoments, scatter_block, variances_block
+from lemmata.discriminant_analysis.class_model import GaussianClasses
+from lemmata.discriminant_analysis.class_moments import ClassMoments, moments_of, refuse_unseen
 from lemmata.discriminant_analysis.missing_classes import Standardized, fit_by_em, stationarity
+from lemmata.discriminant_analysis.moments_check import recomputed, same_covariance, same_means
 from lemmata.discriminant_analysis.structures import (
+    ABOVE_THE_FLOOR,
     DENSE,
     STRUCTURES,
     best_shares,
@@ -44,63 +47,11 @@ from lemmata.discriminant_analysis.structures import (
 SHRINKAGE = [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None]
 
 
-def moments_of(blocks, k, dense, pooled=False):
-    """Give the moments of the classes, and whether entries are missing that keep scatter matrices from being known.
-
-    Parameters
-    ----------
-    dense : Whether the scatter of two columns is asked for; with missing entries it cannot be told.
-    pooled : Whether one scatter for all classes will do.
-    """
-    moments = blocks.reduce(scatter_block, k, pooled) if dense else None
-    if moments is not None and np.isfinite(moments.scatter).all():
-        return moments, False
-    moments = blocks.reduce(variances_block, k)
-    if not np.isfinite(moments.scatter).all():
-        raise ValueError("The squares of X are beyond the range of numbers: scale its columns.")
-    return moments, dense
-
-
-def refuse_unseen(moments, classes):
-    """Refuse a column of which nothing is seen, in all rows or in those of a class."""
-    none = np.flatnonzero(moments.seen.sum(axis=0) == 0)
-    if len(none):
-        raise ValueError(f"Column {none[0]} has no value in any row: leave it out.")
-    pairs = np.argwhere((moments.seen == 0) & (moments.weight[:, None] > 0))
-    if len(pairs):
-        c, f = pairs[0]
-        raise ValueError(f"Column {f} has no value in any row of class {classes[c]!s}: leave one of them out.")
-
-
-def sums_block(X, y, weight, origin, second):
-    """Weight of each class, weight seen of each column in it, and sums of offsets, or of their products, about its origin."""
-    k, d = origin.shape
-    total, seen, sums = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d) if second == "products" else (k, d))
-    for c in range(k):
-        rows = X[y == c].astype(float)
-        w = np.ones(len(rows)) if weight is None else weight[y == c]
-        there, away = ~np.isnan(rows), np.nan_to_num(rows - origin[c])
-        total[c], seen[c] = w.sum(), w @ there
-        sums[c] = (w[:, None] * away).T @ away if second == "products" else w @ (away**2 if second == "squares" else away)
-    return total, seen, sums
-
-
-def recomputed(blocks, k, dense):
-    """Recompute moments by two passes and dense algebra, about the mean found in the first; and whether holes hide some."""
-    X = blocks.first()[0]
-    origin = np.repeat(np.nan_to_num(X[:1].astype(float)), k, axis=0)
-    total, seen, offsets = blocks.reduce(sums_block, origin, "none")
-    mean = origin + offsets / np.where(seen > 0, seen, 1.0)
-    holes = dense and not np.array_equal(seen, np.repeat(total[:, None], X.shape[1], axis=1))
-    scatter = blocks.reduce(sums_block, mean, "products" if dense and not holes else "squares")[2]
-    return ClassMoments(total, seen, np.where(seen > 0, mean, 0.0), scatter), holes
-
-
-def covariance_of(blocks, moments, structure, shrinkage, floor):
+def covariance_of(blocks, moments, structure, shrinkage, floor, scales):
     """Give covariances of maximum likelihood, with the floor and the shrinkage."""
     if shrinkage == "auto" and structure in DENSE:
         moments = with_weaker_correlations(moments, best_shares(blocks, moments))
-    covariance = raised(maximum_likelihood(moments, structure), structure, floor)
+    covariance = raised(maximum_likelihood(moments, structure), structure, floor, scales)
     return shrunk(covariance, structure, shrinkage) if isinstance(shrinkage, Real) else covariance
 
 
@@ -113,7 +64,7 @@ class GaussianFit(GaussianClasses):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X of classes y; a weight means repetition. X may be a Parquet path, a Dask table, or an iterator, too."""
-        blocks = self._labeled(X, y, sample_weight, reset=True, order="C")
+        blocks = self._rows_of_classes(X, y, sample_weight, reset=True)
         with serial_blas():
             moments, holes = self._moments_of(blocks)
             self._settle(blocks, moments, holes)
@@ -127,13 +78,13 @@ class GaussianFit(GaussianClasses):
         blocks = self._more(X, y, classes, sample_weight)
         with serial_blas():
             moments, holes = self._moments_of(blocks)
-            before = getattr(self, "_moments", None)
-            if holes or (before is None and hasattr(self, "means_")):
+            begun = hasattr(self, "class_count_")
+            if holes or (begun and self._moments is None):
                 raise ValueError(
                     f'Rows with missing entries must be fitted all at once where covariance="{self._structure}": use fit, '
                     "or independent columns."
                 )
-            self._settle(blocks, moments if before is None else ClassMoments(*before) + moments, holes)
+            self._settle(blocks, ClassMoments(*self._moments) + moments if begun else moments, holes)
         return self
 
     def _moments_of(self, blocks):
@@ -145,22 +96,22 @@ class GaussianFit(GaussianClasses):
         """Turn moments into parameters."""
         refuse_unseen(moments, self.classes_)
         scales = column_scales(moments)
-        floor = self.var_smoothing * scales**2
-        self.class_count_ = moments.weight
-        self.priors_ = checked_priors(self.priors, moments.weight)
+        self.priors_ = class_shares(self.priors, moments.weight)
         if holes:
             alpha = self._reversible()
             units = Standardized(moments.center, scales)
             self.means_, covariance = fit_by_em(blocks, self._structure, self.var_smoothing, moments, units)
             covariance = shrunk(covariance, self._structure, alpha)
-            vars(self).pop("_moments", None)
         else:
             self.means_ = moments.mean
-            covariance = covariance_of(blocks, moments, self._structure, self.shrinkage, floor)
-            self._moments = (moments.weight, moments.seen, moments.mean, moments.scatter)
+            covariance = covariance_of(blocks, moments, self._structure, self.shrinkage, self.var_smoothing, scales)
         self.covariance_ = self._regularized(covariance)
-        warn_of_the_floor(self.covariance_, self._structure, scales, self.var_smoothing, self.classes_, self.class_count_)
+        floor = self.var_smoothing * (ABOVE_THE_FLOOR if holes else 1.0)
+        warn_of_the_floor(self.covariance_, self._structure, scales, floor, self.classes_, moments.weight)
         self._derive()
+        # Last, since a model that was refused above must not go on from these rows.
+        self.class_count_ = moments.weight
+        self._moments = None if holes else (moments.weight, moments.seen, moments.mean, moments.scatter)
 
     def _reversible(self):
         """Give the shrinkage of a fit with holes, which its certificate must undo."""
@@ -195,13 +146,13 @@ class GaussianFit(GaussianClasses):
     def certify(self, X, y=None, sample_weight=None):
         """Prove that the parameters are those of maximum likelihood, with the floor and the shrinkage asked for."""
         check_is_fitted(self)
-        blocks = self._labeled(X, y, sample_weight, reset=False, order="C")
+        blocks = self._rows_of_classes(X, y, sample_weight, reset=False)
         with serial_blas():
             self._gaussians()
             found, holes = recomputed(blocks, len(self.classes_), self._structure in DENSE)
             checks = [
                 same(self.class_count_, found.weight, "counts", "the weight of the rows of each class"),
-                same(self.priors_, checked_priors(self.priors, found.weight), "priors", "shares of the classes, or as given"),
+                same(self.priors_, class_shares(self.priors, found.weight), "priors", "shares of the classes, or as given"),
                 *(self._stationary if holes else self._most_likely)(blocks, found),
                 *self._derived(),
             ]
@@ -213,7 +164,7 @@ class GaussianFit(GaussianClasses):
     def _most_likely(self, blocks, found):
         """Compare with recomputed moments, in units of the columns."""
         scales = column_scales(found)
-        best = covariance_of(blocks, found, self._structure, self.shrinkage, self.var_smoothing * scales**2)
+        best = covariance_of(blocks, found, self._structure, self.shrinkage, self.var_smoothing, scales)
         return [
             same_means(self.means_, found, scales),
             same_covariance(self.covariance_, self._regularized(best), self._structure, scales),
@@ -229,26 +180,6 @@ class GaussianFit(GaussianClasses):
             return [Check("covariance", np.inf, SAME_LIMIT, "proof", "covariances have an inverse")]
 
 
-def same_means(stored, found, scales):
-    """Check means in units of the columns, so that an offset of the table hides nothing."""
-    a, b = (stored - found.center) / scales, (found.mean - found.center) / scales
-    claim = "the mean of the rows of each class"
-    # What rounding leaves of an offset of the table, beyond what the limit allows for.
-    rounding = np.finfo(float).eps / SAME_LIMIT * len(scales) * length(found.center / scales)
-    return same(a, b, "means", claim, floor=max(np.sqrt(b.size), 100 * rounding))
-
-
-def same_covariance(stored, best, structure, scales):
-    """Check covariances in units of the columns, each class relative to itself."""
-    unit = np.mean(scales**2) if structure == "spherical" else scales**2
-    unit = np.outer(scales, scales) if structure in DENSE else unit
-    a, b = stored / unit, best / unit
-    if structure in ("full", "diag", "spherical"):
-        sizes = np.array([max(length(np.atleast_1d(part)), TINY) for part in b])
-        a, b = (part / sizes.reshape(-1, *[1] * (b.ndim - 1)) for part in (a, b))
-    return same(a, b, "covariance", "the scatter of each class over its weight, with floor and shrinkage as asked for")
-
-
 class GaussianBayes(GaussianFit):
     """Classify by a Gaussian for each class and Bayes' rule.
 
@@ -259,7 +190,8 @@ class GaussianBayes(GaussianFit):
     priors : Probabilities of the classes, in their order; default their shares of the rows.
     shrinkage : Share α in [0, 1] of the mean variance in every covariance, (1 − α)Σ + α(tr Σ/d)I; "auto" for Ledoit and Wolf's
         share of independence in the correlations of each class; None for none.
-    var_smoothing : Floor of every variance, as a share of the variance of its column within the classes.
+    var_smoothing : Floor of the variance in every direction, as a share of that of the columns within the classes; nothing is
+        added to what lies above it.
 
     Attributes
     ----------

@@ -6,8 +6,9 @@ their regression on them (`mixture.missing_kernels`); the E-step takes the momen
     μₖ = mean of x̂,   Σₖ = mean of (x̂ − μₖ)(x̂ − μₖ)ᵀ + V,   or for one Σ the mean of these over the classes by their weights.
 
 It is the EM of a Gaussian mixture with the posterior of the components replaced by the class, so its steps, its leaps and its
-certificate are those of `mixture`. Everything happens in units of the standard deviations of the columns. A likelihood with
-holes may have several stationary points, so the certificate is local.
+certificate are those of `mixture`, and so is its floor, which is added to every variance that is seen. Everything happens in
+units of the standard deviations of the columns. A likelihood with holes may have several stationary points, so the certificate
+is local.
 """
 
 from functools import partial
@@ -82,7 +83,7 @@ class LabeledModel(GaussianModel):
 
 
 def fit_by_em(blocks, kind, smoothing, moments, units):
-    """Maximize the observed-data likelihood; return means (k, d), covariances of the kind, and the run.
+    """Maximize the observed-data likelihood; return means (k, d) and covariances of the kind.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ well.
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from lemmata.core.certificate import same
 from lemmata.discriminant_analysis.gaussian_bayes import SHRINKAGE, GaussianFit
@@ -19,13 +19,12 @@ class QuadraticDiscriminantAnalysis(GaussianFit):
 
     Parameters
     ----------
-    solver : "svd" or "eigen", for scikit-learn's sake: there is one way here, and it takes shrinkage and reg_param.
     shrinkage : Share α in [0, 1] of the mean variance in every covariance; "auto" for Ledoit and Wolf's share of independence
         in the correlations of each class; None for none.
     priors : Probabilities of the classes, in their order; default their shares of the rows.
     reg_param : Share r in [0, 1] of the identity, in squared units of X: (1 − r)Σ + rI, after the shrinkage.
-    store_covariance : For scikit-learn's sake: covariance_ is always there.
-    var_smoothing : Floor of every variance, as a share of the variance of its column within the classes.
+    var_smoothing : Floor of the variance in every direction, as a share of that of the columns within the classes; nothing is
+        added to what lies above it.
 
     Attributes
     ----------
@@ -50,22 +49,18 @@ class QuadraticDiscriminantAnalysis(GaussianFit):
     """
 
     _parameter_constraints = {
-        "solver": [StrOptions({"svd", "eigen"})],
         "shrinkage": SHRINKAGE,
         "priors": ["array-like", None],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
-        "store_covariance": ["boolean"],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
     }
 
     _structure = "full"
 
-    def __init__(self, *, solver="svd", shrinkage=None, priors=None, reg_param=0.0, store_covariance=False, var_smoothing=1e-8):
-        self.solver = solver
+    def __init__(self, *, shrinkage=None, priors=None, reg_param=0.0, var_smoothing=1e-8):
         self.shrinkage = shrinkage
         self.priors = priors
         self.reg_param = reg_param
-        self.store_covariance = store_covariance
         self.var_smoothing = var_smoothing
 
     def _regularized(self, covariance):

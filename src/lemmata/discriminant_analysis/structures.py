@@ -9,11 +9,15 @@
 with Sₖ the scatter of class k about its mean and nₖ its weight: maximum likelihood, which divides by n and not by n − 1. What
 is seen counts where entries are missing and columns are independent; where they are not, see `missing_classes`.
 
-The floor is added to every variance: a share of the variance of its column within the classes. Shrinkage by a number α gives (1
-− α)Σ + α (tr Σ/d) I. "auto" pulls the correlations of each class towards 0, by the share that makes the expected squared error
-least [1], and leaves variances as they are.
+The floor is a share ε of the variances D of the columns within the classes: Σ ⪰ εD. Maximum likelihood under it raises the
+eigenvalues of D^(-½) Σ D^(-½) below ε to ε and leaves the others alone [1]; so a covariance that is not singular is the plain
+one to the last bit, and one that is has an inverse. (EM, where entries are missing, adds the floor: see `missing_classes`.)
 
-[1] Ledoit & Wolf, J. Multivar. Anal. 88 (2004), in units of the standard deviations of the class.
+Shrinkage by a number α gives (1 − α)Σ + α (tr Σ/d) I. "auto" pulls the correlations of each class towards 0, by the share that
+makes the expected squared error least [2], and leaves variances as they are.
+
+[1] With S = VΛVᵀ, −log|Σ| − tr Σ⁻¹S is largest for Σ with the same axes (von Neumann's trace inequality), axis by axis.
+[2] Ledoit & Wolf, J. Multivar. Anal. 88 (2004), in units of the standard deviations of the class.
 """
 
 import warnings
@@ -26,7 +30,7 @@ from lemmata.mixture.gaussian import as_matrices
 STRUCTURES = ("full", "tied", "diag", "tied-diag", "spherical")
 DENSE = ("full", "tied")  # structures in which columns depend on each other
 CONSTANT = 4 * np.finfo(float).eps  # share of its means by which a column may vary and yet count as constant
-ON_THE_FLOOR = 20.0  # times the floor: EM comes to rest at about ten where the likelihood of what is seen has no maximum
+ABOVE_THE_FLOOR = 20.0  # times the floor: EM, which adds it, comes to rest at about ten where the likelihood has no maximum
 ROUNDED = 100 * np.finfo(float).eps  # times the columns: the least eigenvalue, of 1 on average, that is not rounding
 
 
@@ -79,11 +83,35 @@ def maximum_likelihood(moments, structure):
     return per(moments.scatter.sum(axis=1), moments.seen.sum(axis=1))
 
 
-def raised(covariance, structure, floor):
-    """Add the floor (d,) to every variance."""
-    if structure in DENSE:
-        return covariance + np.diag(floor)
-    return covariance + (floor.mean() if structure == "spherical" else floor)
+def raised(covariance, structure, floor, scales):
+    """Raise to the floor what lies below it, in units of the scales (d,) of the columns.
+
+    Examples
+    --------
+    >>> raised(np.array([[1.0, 1.0], [1.0, 1.0]]), "tied", 0.1, np.ones(2))
+    array([[1.05, 0.95],
+           [0.95, 1.05]])
+    """
+    if structure not in DENSE:
+        return np.maximum(covariance, floor * (np.mean(scales**2) if structure == "spherical" else scales**2))
+    units, d = np.outer(scales, scales), len(scales)
+    matrices = (covariance / units).reshape(-1, d, d)
+    if floor == 0 or _above(matrices, floor):
+        return covariance
+    values, vectors = np.linalg.eigh(matrices)
+    found = (vectors * np.maximum(values, floor)[:, None]) @ np.swapaxes(vectors, 1, 2)
+    found = (found + np.swapaxes(found, 1, 2)) / 2
+    low = (values[:, 0] < floor)[:, None, None]
+    return np.where(low, found * units, covariance.reshape(matrices.shape)).reshape(covariance.shape)
+
+
+def _above(matrices, floor):
+    """Tell whether all eigenvalues lie above the floor: what is left without it has a Cholesky factor."""
+    try:
+        np.linalg.cholesky(matrices - floor * np.eye(matrices.shape[-1]))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def shrunk(covariance, structure, alpha):
@@ -135,13 +163,13 @@ def with_weaker_correlations(moments, shares):
     return type(moments)(moments.weight, moments.seen, moments.mean, moments.scatter * keep)
 
 
-def warn_of_the_floor(covariance, structure, scales, smoothing, classes, counts):
+def warn_of_the_floor(covariance, structure, scales, floor, classes, counts):
     """Warn if in some direction the floor is all there is of a covariance; raise if there is no floor either."""
     if structure not in DENSE:
         if not (covariance > 0).all():
             raise ValueError("Some column does not vary within a class, and there is no floor: set var_smoothing above 0.")
         return
-    d, least_allowed = len(scales), max(ON_THE_FLOOR * smoothing, len(scales) * ROUNDED)
+    d, least_allowed = len(scales), max(1.01 * floor, len(scales) * ROUNDED)  # 1 % for what rounding makes of the floor
     matrices = (covariance / np.outer(scales, scales)).reshape(-1, d, d)
     weights = counts if structure == "full" else counts.sum(keepdims=True)
     least = np.where(weights > 0, np.linalg.eigvalsh(matrices)[:, 0], np.inf)  # a class may have its rows still to come
@@ -159,5 +187,5 @@ def warn_of_the_floor(covariance, structure, scales, smoothing, classes, counts)
     if least.min() <= d * np.finfo(float).eps:
         raise ValueError(f"{what}: set shrinkage or var_smoothing above 0, or leave columns out.")
     advice = "Set shrinkage, take a simpler covariance, or leave columns out."
-    message = f"{what}: the floor var_smoothing={smoothing:g} decides there. {advice}"
+    message = f"{what}: the floor var_smoothing decides there. {advice}"
     warnings.warn(message, ConvergenceWarning, stacklevel=5)  # past scikit-learn's wrapper of fit

@@ -72,6 +72,33 @@ def bag_counts(seed, n_draws, n_rows, odds=None):
     return counts
 
 
+def distinct_copies(seed, n_draws, odds, copies):
+    """Tell how many different copies of each row a bag of `bag_counts` has, where rows are copies of one: whole weights.
+
+    Limits on rows (`min_samples_leaf`) count a row once, however often it was drawn; a row of weight two is two rows.
+
+    Examples
+    --------
+    >>> distinct_copies(7, 5, np.array([1.0, 3.0, 1.0]), np.array([1, 3, 1]))  # beside bag_counts(7, 5, 5)
+    array([0, 3, 0])
+    """
+    end = np.cumsum(odds)
+    at = np.unique(places(np.uint64(mix(np.uint64(seed), np.uint64(0))), n_draws) * end[-1])
+    row = np.searchsorted(end, at, side="right")
+    copy = ((at - (end - odds)[row]) * (copies / odds)[row]).astype(np.int64)
+    first = np.r_[True, (row[1:] != row[:-1]) | (copy[1:] != copy[:-1])]
+    return np.bincount(row[first], minlength=len(odds))
+
+
+@kernel
+def places(key, n_draws):
+    """Return the draws of a bag as numbers of [0, 1)."""
+    out = np.empty(n_draws)
+    for i in range(n_draws):
+        out[i] = uniform(mix(key, np.uint64(i)))
+    return out
+
+
 @kernel
 def draw_rows(key, n_draws, cumulative, counts):
     """Draw rows with replacement; `cumulative` weights, empty for equal ones."""

@@ -11,6 +11,8 @@ Certificate: bags and columns are drawn again from the seeds; lemmata members ar
 Reference: Breiman, Machine Learning 24 (1996).
 """
 
+from functools import partial
+
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
@@ -47,7 +49,8 @@ class BaggingClassifier(Classifier, Bagging):
 
     Notes
     -----
-    Members without `predict_proba` vote. With `bootstrap`, weights of rows are odds of being drawn, and whole ones repetitions;
+    Columns of text go to the members as they are: trees take them, and pipelines that encode them. Members without
+    `predict_proba` vote. With `bootstrap`, weights of rows are odds of being drawn, and whole ones repetitions;
     without, they are handed to the members. A bag that holds a single class is drawn again.
 
     Examples
@@ -90,7 +93,7 @@ class BaggingClassifier(Classifier, Bagging):
         return self._fit(X, y, sample_weight)
 
     def _rows(self, X, y, sample_weight, *, reset):
-        return self._labeled(X, y, sample_weight, reset=reset).whole()
+        return self._validated(partial(self._labeled, reset=reset), X, y, sample_weight)
 
     def _width(self):
         return len(self.classes_)
@@ -204,7 +207,7 @@ class BaggingRegressor(Regressor, Bagging):
         return self._fit(X, y, sample_weight)
 
     def _rows(self, X, y, sample_weight, *, reset):
-        X, y, weight = self._blocks(X, y, sample_weight, reset=reset).whole()
+        X, y, weight = self._validated(partial(self._blocks, reset=reset), X, y, sample_weight)
         return X, np.asarray(y, dtype=np.float64), weight
 
     def _width(self):

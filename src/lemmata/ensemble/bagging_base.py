@@ -6,9 +6,8 @@ from contextlib import nullcontext
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from lemmata.core import config
@@ -30,6 +29,7 @@ class Bagging(Estimator):
         tags = super().__sklearn_tags__()
         member = get_tags(self._base()).input_tags
         tags.input_tags.allow_nan, tags.input_tags.sparse = member.allow_nan, member.sparse
+        tags.input_tags.string, tags.input_tags.categorical = member.string, member.categorical
         return tags
 
     def _base(self):
@@ -88,8 +88,26 @@ class Bagging(Estimator):
         else:
             rows = np.repeat(np.arange(len(y)), counts)
             own = None if carried is None else carried[rows]
-        part = X[rows] if len(columns) == X.shape[1] and not self.bootstrap_features else X[rows][:, columns]
-        return part, y[rows], own
+        return self._part(X, rows, columns), y[rows], own
+
+    def _part(self, X, rows, columns):
+        """Take rows and columns of a table; a frame stays one. All rows if None."""
+        if is_mixed(X):
+            X = X if rows is None else _safe_indexing(X, rows)
+            return X if len(columns) == X.shape[1] else _safe_indexing(X, columns, axis=1)
+        X = X if rows is None else X[rows]
+        return X if len(columns) == X.shape[1] and not self.bootstrap_features else X[:, columns]
+
+    def _validated(self, validate, X, *rest):
+        """Validate X, y and weights by a function of them that returns blocks; of columns with text only their names are."""
+        if not is_mixed(X):
+            return validate(X, *rest).whole()
+        if self.bootstrap_features:
+            raise ValueError(
+                "bootstrap_features draws columns several times, and columns with text can be had once: set it False."
+            )
+        numbers, *others = validate(row_numbers(X), *rest).whole()
+        return _safe_indexing(X, np.asarray(numbers)[:, 0].astype(np.int64)), *others
 
     def _fit(self, X, y, sample_weight):
         asked = self.oob_score
@@ -99,8 +117,6 @@ class Bagging(Estimator):
         if n_members is None:
             raise ValueError("n_estimators must be a whole number of at least 1, got None.")
         X, y, weight = self._rows(X, y, sample_weight, reset=True)
-        if not issparse(X) and (empty := np.flatnonzero(np.isnan(X).all(axis=0))).size:
-            raise ValueError(f"Column {empty[0]} has no value: leave it out.")
         self.estimator_ = clone(self._base())
         if weight is not None and not self.bootstrap and not has_fit_parameter(self.estimator_, "sample_weight"):
             name = type(self.estimator_).__name__
@@ -161,8 +177,9 @@ class Bagging(Estimator):
 
     def _mean(self, X):
         check_is_fitted(self)
-        blocks = self._blocks(X, reset=False)
-        return blocks.map(_mean_block, self), blocks.dtype
+        mixed = is_mixed(X)
+        blocks = self._blocks(row_numbers(X) if mixed else X, reset=False)
+        return _mean_block(X, None, self) if mixed else blocks.map(_mean_block, self), blocks.dtype
 
     def _unseen_means(self, X):
         """Average over the members that have not seen a row; NaN if all have."""
@@ -171,7 +188,7 @@ class Bagging(Estimator):
             unseen = np.flatnonzero(self._counts(int(seed)) == 0)
             said = np.zeros((self._n_samples, self._width()))
             if len(unseen):
-                said[unseen] = self._said(member, X[unseen][:, columns])
+                said[unseen] = self._said(member, self._part(X, unseen, columns))
             total = total + said
             votes = votes + np.isin(np.arange(self._n_samples), unseen)
         return total / np.where(votes > 0, votes, np.nan)[:, None]
@@ -218,6 +235,35 @@ def _bar(total):
     return tqdm(total=total, desc="members")
 
 
+def is_mixed(X):
+    """Tell whether a table has columns of text or categories, which members get as they are.
+
+    Examples
+    --------
+    >>> is_mixed(np.array([["a", 1.0]], dtype=object)), is_mixed(np.ones((1, 2)))
+    (True, False)
+    """
+    if isinstance(X, np.ndarray):
+        return X.ndim == 2 and X.dtype.kind in "OU" and any(isinstance(v, str) for v in X.flat)
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return False
+    return any(dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object) for dtype in frame.schema.values())
+
+
+def row_numbers(X):
+    """Make a table of the same shape, and names if there are any, that has the numbers of rows in all columns."""
+    rows = np.arange(len(X), dtype=float)
+    if isinstance(X, np.ndarray):
+        return np.tile(rows[:, None], X.shape[1])
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    return nw.from_dict(dict.fromkeys(frame.columns, rows), backend=frame.implementation).to_native()
+
+
 def _is_ours(estimator):
     """Tell whether an estimator is one of lemmata's: weights mean repetition, and there is a certificate."""
     return isinstance(estimator, Estimator)
@@ -226,7 +272,6 @@ def _is_ours(estimator):
 def _mean_block(X, weight, ensemble):
     """Average what the members say of the rows of a block."""
     total = 0.0
-    whole = ensemble._max_features == X.shape[1] and not ensemble.bootstrap_features
     for member, columns in zip(ensemble._members, ensemble.estimators_features_, strict=True):
-        total = total + ensemble._said(member, X if whole else X[:, columns])
+        total = total + ensemble._said(member, ensemble._part(X, None, columns))
     return total / len(ensemble._members)

@@ -11,7 +11,7 @@ than two) its 255 coarse ranks, in smaller ones, and where all rows share one co
 65,535 distinct values. Splits without gain are made too, since what follows may gain. Certificate: every number of every tree
 follows from its bag, which is drawn again from its seed, and every split is the best of its candidates, by enumeration.
 
-[1] Breiman, Machine Learning 24 (1996) and 45 (2001). [2] Zhang et al., Am. Stat. 74 (2020).
+[1] Breiman, Machine Learning 24 (1996) and 45 (2001). [2] Zhang et al., Am. Stat. 74 (2020). [3] Meinshausen, JMLR 7 (2006).
 """
 
 import numpy as np
@@ -21,7 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from lemmata.core.class_weight import class_factors
 from lemmata.core.estimator import Classifier, Regressor, as_output
 from lemmata.ensemble.forest_base import Forest, spread
+from lemmata.ensemble.forest_quantiles import quantiles
 from lemmata.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+ROUNDING = 1e-9  # a whole number of residuals may come out a little too low or too high
 
 
 class RandomForestClassifier(Classifier, Forest):
@@ -32,8 +35,9 @@ class RandomForestClassifier(Classifier, Forest):
     n_estimators : Number of trees.
     criterion : "gini", or "entropy" (also called "log_loss"), in bits.
     max_depth : Most steps from the root to a leaf; None grows until leaves are pure.
-    min_samples_split : Rows below which a node is a leaf, or a share of all rows. A row counts as often as the bag has it.
+    min_samples_split : Rows below which a node is a leaf, or a share of all rows. However often a bag has a row, it is one row.
     min_samples_leaf : Rows that each side of a split must have at least, or a share of all rows.
+    min_weight_fraction_leaf : Share of the bag that each side must have at least; here a row counts as often as the bag has it.
     max_features : Columns that a node looks at: "sqrt" or "log2" of their number, a number, a share, or None for all.
     max_leaf_nodes : Most leaves; then the node whose split gains most is split next.
     min_impurity_decrease : Gain below which no split is made (relative to the weight of all rows).
@@ -82,6 +86,7 @@ class RandomForestClassifier(Classifier, Forest):
         max_depth=None,
         min_samples_split=2,
         min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
         max_features="sqrt",
         max_leaf_nodes=None,
         min_impurity_decrease=0.0,
@@ -98,6 +103,7 @@ class RandomForestClassifier(Classifier, Forest):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
@@ -188,8 +194,9 @@ class RandomForestRegressor(Regressor, Forest):
     n_estimators : Number of trees.
     criterion : "squared_error".
     max_depth : Most steps from the root to a leaf; None grows until all rows of a leaf have the same target.
-    min_samples_split : Rows below which a node is a leaf, or a share of all rows. A row counts as often as the bag has it.
+    min_samples_split : Rows below which a node is a leaf, or a share of all rows. However often a bag has a row, it is one row.
     min_samples_leaf : Rows that each side of a split must have at least, or a share of all rows.
+    min_weight_fraction_leaf : Share of the bag that each side must have at least; here a row counts as often as the bag has it.
     max_features : Columns that a node looks at: "sqrt" or "log2" of their number, a number, a share, or None for all.
     max_leaf_nodes : Most leaves; then the node whose split gains most is split next.
     min_impurity_decrease : Gain below which no split is made (relative to the weight of all rows).
@@ -220,6 +227,9 @@ class RandomForestRegressor(Regressor, Forest):
     0.97
     >>> model.predict_interval([[0.0, 0.0]], level=0.9).round(1)
     array([[-0.2,  0.2]])
+    >>> wide = RandomForestRegressor(min_samples_leaf=5, random_state=0).fit(X, y)
+    >>> wide.predict_quantiles([[0.0, 0.0]], [0.05, 0.5, 0.95]).round(1)
+    array([[-0.1,  0. ,  0.3]])
     >>> model.certify(X, y).holds
     True
     """
@@ -234,6 +244,7 @@ class RandomForestRegressor(Regressor, Forest):
         max_depth=None,
         min_samples_split=2,
         min_samples_leaf=1,
+        min_weight_fraction_leaf=0.0,
         max_features=1.0,
         max_leaf_nodes=None,
         min_impurity_decrease=0.0,
@@ -249,6 +260,7 @@ class RandomForestRegressor(Regressor, Forest):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
@@ -306,12 +318,34 @@ class RandomForestRegressor(Regressor, Forest):
         residuals = np.sort(self.oob_residuals_[~np.isnan(self.oob_residuals_)])
         n, tail = len(residuals), (1 - level) / 2
         # a new residual lies below the k-th of n exchangeable ones with probability k/(n + 1)
-        low, high = int(np.floor(tail * (n + 1))), int(np.ceil((1 - tail) * (n + 1)))
+        low, high = int(np.floor(tail * (n + 1) + ROUNDING)), int(np.ceil((1 - tail) * (n + 1) - ROUNDING))
         if low < 1 or high > n:
             raise ValueError(
                 f"{n} out-of-bag residuals are too few for level {level!r}: {int(np.ceil(2 / (1 - level)))} would do."
             )
         return as_output(np.column_stack([mean + residuals[low - 1], mean + residuals[high - 1]]), mean.dtype)
+
+    def predict_quantiles(self, X, q=(0.05, 0.5, 0.95)):
+        """Give quantiles of y among the training rows that share leaves with a row [3]: (n_rows, len(q)), (n_rows,) for one q.
+
+        Unlike those of `predict_interval` their distances follow the noise from place to place; they promise no coverage.
+        Leaves of several rows (`min_samples_leaf` of 5 or more) serve them best.
+        """
+        asked = np.asarray(q, dtype=np.float64)
+        if asked.ndim > 1 or not asked.size or not ((asked >= 0) & (asked <= 1)).all():
+            raise ValueError(f"q must be a number from 0 to 1, or a list of such, got {q!r}.")
+        check_is_fitted(self)
+        blocks = self._blocks(self._encoded(X, reset=False), reset=False)
+        kept = self._leaf_rows
+        if self.bootstrap:
+            parts = zip(self.seeds_, kept.ends[:-1], kept.ends[1:], strict=True)
+            weights = np.concatenate([self._counts(seed)[kept.rows[a:b]] for seed, a, b in parts]).astype(np.float64)
+        elif self._sample_weight is None:
+            weights = np.ones(len(kept.rows))
+        else:
+            weights = self._sample_weight[kept.rows] / self._sample_weight.max()  # near one: sums must not overflow
+        found = quantiles(blocks, self.trees_, kept, weights, np.atleast_1d(asked))
+        return as_output(found[:, 0] if asked.ndim == 0 else found, blocks.dtype)
 
     def uncertainty(self, X):
         """Tell how far the trees disagree about each row: the standard deviation of their predictions, (n_rows,).

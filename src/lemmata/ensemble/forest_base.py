@@ -7,31 +7,41 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.config import whole
 from lemmata.core.estimator import Estimator, as_output
-from lemmata.ensemble.bag import bag_counts, bag_size, draw_seeds
+from lemmata.ensemble.bag import bag_counts, bag_size, draw_seeds, is_whole
 from lemmata.ensemble.forest_certificate import forest_certificate
 from lemmata.ensemble.forest_fit import Sample, columns_drawn, grow_forest, rule_of
 from lemmata.ensemble.out_of_bag import out_of_bag
+from lemmata.ensemble.ranks import FINE
 from lemmata.tree.base import dense, value_block
 from lemmata.tree.columns import CategoricalColumns
+
+LIMITS = (
+    "max_depth",
+    "min_samples_split",
+    "min_samples_leaf",
+    "min_weight_fraction_leaf",
+    "max_leaf_nodes",
+    "min_impurity_decrease",
+)
 
 
 class Forest(CategoricalColumns, Estimator):
     """What both forests share: the fit, the trees as estimators, importances, the certificate."""
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
 
     def _sample(self, X, y, weight):
         """Describe what to fit to."""
         categories = np.array([0 if c is None else len(c) for c in self.categories_], dtype=np.int64)
         if self.max_samples is not None and not self.bootstrap:
             raise ValueError("max_samples is the size of a bag, and bootstrap=False makes no bags: leave it None.")
+        if categories.max() > FINE:
+            raise ValueError(
+                f"Column {categories.argmax()} has {categories.max():,} categories, and at most {FINE:,} are possible; put "
+                "rare ones together, or take the column as a number."
+            )
         draws = bag_size(self.max_samples, len(y), weight) if self.bootstrap else 0
         odds, balanced = self._odds(y, weight)
-        return Sample(np.ascontiguousarray(dense(X)), y, self._n_classes(), odds, draws, categories, balanced)
+        copies = weight.astype(np.int64) if weight is not None and is_whole(weight) else None
+        return Sample(np.ascontiguousarray(dense(X)), y, self._n_classes(), odds, copies, draws, categories, balanced)
 
     def _fit(self, X, y, sample_weight):
         asked = self.oob_score
@@ -44,7 +54,7 @@ class Forest(CategoricalColumns, Estimator):
         sample = self._sample(X, y, weight)
         rule = rule_of(self, sample)
         self.seeds_ = draw_seeds(self.random_state, n_trees)
-        self.trees_ = grow_forest(sample, self.seeds_, rule, verbose=self.verbose)
+        self.trees_, self._leaf_rows = grow_forest(sample, self.seeds_, rule, verbose=self.verbose)
         self.seeds_ = self.seeds_[: len(self.trees_)]  # fewer after Ctrl-C
         self._n_samples, self._n_samples_bootstrap, self._sample_weight = len(y), sample.n_draws or None, sample.odds
         for name in ("oob_score_", "oob_decision_function_", "oob_prediction_", "oob_residuals_"):
@@ -83,15 +93,16 @@ class Forest(CategoricalColumns, Estimator):
     def _member(self, tree):
         member = self.estimator_
         member.tree_, member.n_features_in_, member._categories = tree, self.n_features_in_, self._categories
+        if hasattr(self, "feature_names_in_"):
+            member.feature_names_in_ = self.feature_names_in_
         member.max_features_ = columns_drawn(self.max_features, self.n_features_in_)
         return member
 
     @property
     def estimator_(self):
         """A tree with the parameters of the forest's."""
-        shared = ("criterion", "max_depth", "min_samples_split", "min_samples_leaf", "max_features", "max_leaf_nodes")
-        parameters = {name: getattr(self, name) for name in (*shared, "min_impurity_decrease")}
-        return self._member_class(**parameters)
+        names = (*LIMITS, "criterion", "max_features", "categorical_features")
+        return self._member_class(**{name: getattr(self, name) for name in names})
 
     @property
     def estimators_samples_(self):
@@ -99,8 +110,11 @@ class Forest(CategoricalColumns, Estimator):
         rows = np.arange(self._n_samples)
         if not self.bootstrap:
             return [rows] * len(self.seeds_)
-        drawn = (bag_counts(seed, self._n_samples_bootstrap, self._n_samples, self._sample_weight) for seed in self.seeds_)
-        return [np.repeat(rows, counts) for counts in drawn]
+        return [np.repeat(rows, self._counts(seed)) for seed in self.seeds_]
+
+    def _counts(self, seed):
+        """Draw a bag again: how often it has each row."""
+        return bag_counts(seed, self._n_samples_bootstrap, self._n_samples, self._sample_weight)
 
     @property
     def feature_importances_(self):

@@ -33,7 +33,7 @@ def forest_certificate(forest, sample, rule):
     found, excess, descent = [None] * len(trees), {}, trees.descent()
 
     def work(t):
-        found[t] = _recomputed(trees[t], sample, rule, *sample.bag(seeds[t]), _leaves(descent, sample.X, t))
+        found[t] = _recomputed(trees[t], sample, rule, seeds[t], _leaves(descent, sample.X, t))
         if t in searched:
             excess[t] = search(trees[t], sample, ranks, rule, int(seeds[t]))
 
@@ -51,6 +51,14 @@ def forest_certificate(forest, sample, rule):
         recomputed = np.concatenate([numbers[name] for numbers, _, _ in found])
         floor = least * np.sqrt(len(recomputed)) if name in ("impurity", "gain") else 0.0
         checks.append(same(getattr(trees.nodes, name), recomputed, name, claim, floor=floor))
+    if forest._leaf_rows is not None:
+        kept = forest._leaf_rows
+        nodes = [slice(a, b) for a, b in zip(trees.roots[:-1], trees.roots[1:], strict=True)]
+        strange = sum(kept.misplaced(t, trees[t], nodes[t], counts, leaf) for t, (_, counts, leaf) in enumerate(found))
+        strange += not np.array_equal(kept.target, sample.y)
+        checks.append(
+            Check("leaves", float(strange), 0.0, "proof", "every row of a bag is kept with the leaf that it comes to")
+        )
     worst, wrong = max(e for e, _ in excess.values()), float(sum(w for _, w in excess.values()))
     which = f"all {len(trees)}" if len(searched) == len(trees) else f"{len(searched)} of {len(trees)}"
     checks += [
@@ -92,8 +100,9 @@ def _chosen_trees(n_trees, sample, rule):
     return set(np.random.default_rng(0).choice(n_trees, n, replace=False).tolist())
 
 
-def _recomputed(tree, sample, rule, counts, weights, leaf):
+def _recomputed(tree, sample, rule, seed, leaf):
     """Recompute what a tree holds from the leaves of the rows of its bag; return also the bag and all rows' leaves."""
+    counts, _, weights = sample.bag(seed)
     weight = counts.astype(float) if weights is None else weights
     inside, n, k = counts > 0, tree.node_count, max(sample.n_classes, 1)
     at, w, y = leaf[inside], weight[inside], sample.y[inside]

@@ -7,11 +7,15 @@ valued by the definition of the impurity, in floating point. Nothing of what gre
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.ensemble.growth_scan import GINI, SQUARES
+from lemmata.ensemble.growth_scan import SQUARES
 from lemmata.ensemble.ranks import COARSE, FINE
 from lemmata.tree.draw import mix, shuffle
+from lemmata.tree.scan_classes import GINI
 
 U1, U6, U32, LOW, LOW6 = np.uint64(1), np.uint64(6), np.uint64(32), np.uint64(2**32 - 1), np.uint64(63)
+
+ROUNDED = 1e-12  # share of the weight of a node below which the weight of a side, a difference, is rounding
+LEEWAY = 1e-9  # of limits on gains and weights, which growth compared in another precision
 
 
 @kernel
@@ -33,6 +37,12 @@ def mass(sums, criterion):
 
 
 @kernel
+def weight_of(sums, criterion):
+    """Give the weight of rows."""
+    return sums[0] if criterion == SQUARES else sums[: len(sums) - 1].sum()
+
+
+@kernel
 def put(sums, row, mean, label, target, weight, counts, criterion):
     """Add a row to sums: weight of its class, or weight and weighted distance from a mean; and its copies."""
     if criterion == SQUARES:
@@ -44,7 +54,7 @@ def put(sums, row, mean, label, target, weight, counts, criterion):
 
 
 @kernel
-def best_cut(groups, order, g, holes, node, rule, best):
+def best_cut(groups, order, g, holes, node, rule, lightest, best):
     """Value every admissible cut of a list of groups, the rows without a value at either side; return the best gain."""
     last = len(node) - 1
     left = np.zeros(len(node))
@@ -54,8 +64,14 @@ def best_cut(groups, order, g, holes, node, rule, best):
             left += groups[order[i]]
             if left[last] < rule.min_leaf or node[last] - left[last] < rule.min_leaf:
                 continue
+            w, total = weight_of(left, rule.criterion), weight_of(node, rule.criterion)
+            if min(w, total - w) < lightest:
+                continue
+            best = max(best, 0.0)
+            if min(w, total - w) <= ROUNDED * total:  # a difference of sums says nothing about a side that light
+                continue
             gain = mass(node, rule.criterion) - mass(left, rule.criterion) - mass(node - left, rule.criterion)
-            best = max(best, gain, 0.0)
+            best = max(best, gain)
     return best
 
 
@@ -72,7 +88,7 @@ def search_tree(
     place[0, 1], keys[0] = m, key
     groups, sortable, aside = np.zeros((m, width)), np.zeros(m, np.uint64), np.zeros(m, np.int64)
     codes = np.zeros(m, np.int64)
-    worst, wrong, whole, root, latest = 0.0, 0, 0.0, 0.0, 0
+    worst, wrong, whole, lightest, root, latest = 0.0, 0, 0.0, 0.0, 0.0, 0
     for node in range(n):
         a, b = place[node]
         if b <= a:
@@ -90,7 +106,7 @@ def search_tree(
             low, high = min(low, target[rows[i]]), max(high, target[rows[i]])
             spread += weight[rows[i]] * (target[rows[i]] - mean) ** 2
         if node == 0:
-            whole = total
+            whole, lightest = total, rule.lightest * total
             root = max(spread if rule.criterion == SQUARES else mass(sums, rule.criterion), 1e-300)
         open_node = low < high and sums[width - 1] >= rule.min_split and depth[node] < rule.max_depth
         best, drawn, order, asked = -1.0, 0, np.arange(d), child[node] < 0
@@ -99,7 +115,7 @@ def search_tree(
             column = order[d - 1 - drawn]
             drawn += 1
             asked = asked or column == feature[node]
-            by_coarse = b - a > rule.limit and categories[column] <= COARSE
+            by_coarse = sums[width - 1] > rule.limit and categories[column] <= COARSE
             g, holes = 0, np.zeros(width)
             for _ in range(2):
                 for i in range(a, b):
@@ -125,7 +141,7 @@ def search_tree(
                     break
                 by_coarse = False
             if categories[column] == 0:
-                best = best_cut(groups, np.arange(g), g, holes, sums, rule, best)
+                best = best_cut(groups, np.arange(g), g, holes, sums, rule, lightest, best)
             else:
                 orders = n_classes if rule.criterion != SQUARES and n_classes > 2 else 1
                 for k in range(orders):
@@ -133,7 +149,7 @@ def search_tree(
                     for i in range(g):
                         mass_of_group = groups[i, 0] if rule.criterion == SQUARES else groups[i, : width - 1].sum()
                         shares[i] = groups[i, 1 if rule.criterion == SQUARES else k] / mass_of_group
-                    best = best_cut(groups, np.argsort(shares, kind="mergesort"), g, holes, sums, rule, best)
+                    best = best_cut(groups, np.argsort(shares, kind="mergesort"), g, holes, sums, rule, lightest, best)
             if child[node] >= 0 and column == feature[node] and categories[column] == 0:
                 # the edge halfway between the groups at both sides
                 below = above = -1
@@ -152,14 +168,13 @@ def search_tree(
                     middle = (below + above - 1) >> 1
                     middle = np.int64(last[column, middle]) if by_coarse else middle
                     wrong += threshold[node] != edges[starts[column] + middle]
-        if best >= 0 and best < rule.least_gain * whole * (1 - 1e-9):
-            best = -1.0
+        least = rule.least_gain * whole
         if child[node] < 0:
-            pending[node] = best
+            pending[node] = best if best >= least * (1 + LEEWAY) else -1.0
             continue
-        wrong += not asked or not open_node
+        wrong += not asked or not open_node or best < least * (1 - LEEWAY)
         left, right, holes_seen = a, 0, 0
-        part = np.zeros(width)
+        part, rest = np.zeros(width), np.zeros(width)
         column = feature[node]
         for i in range(a, b):
             row = rows[i]
@@ -177,16 +192,18 @@ def search_tree(
                 rows[left] = row
                 left += 1
             else:
+                put(rest, row, mean, label, target, weight, counts, rule.criterion)
                 aside[right] = row
                 right += 1
         rows[left:b] = aside[:right]
         if left in (a, b):
             return worst, wrong + 1
-        gains[node] = mass(sums, rule.criterion) - mass(part, rule.criterion) - mass(sums - part, rule.criterion)
+        gains[node] = mass(sums, rule.criterion) - mass(part, rule.criterion) - mass(rest, rule.criterion)
         worst = max(worst, (best - gains[node]) / root)
-        wrong += part[width - 1] < rule.min_leaf or sums[width - 1] - part[width - 1] < rule.min_leaf
+        wrong += min(part[width - 1], rest[width - 1]) < rule.min_leaf
+        wrong += min(weight_of(part, rule.criterion), weight_of(rest, rule.criterion)) < lightest * (1 - LEEWAY)
         if holes_seen == 0:
-            wrong += missing_left[node] != (part[width - 1] > sums[width - 1] - part[width - 1])
+            wrong += missing_left[node] != (part[width - 1] > rest[width - 1])
         start = child[node]
         latest = node if start > child[latest] else latest
         for side in range(2):
@@ -205,8 +222,8 @@ def search_tree(
 
 def search(tree, sample, ranks, rule, seed):
     """Search a tree for better splits: (largest excess of a candidate's gain, number of broken rules)."""
-    counts, weights = sample.bag(seed)
-    weight = counts.astype(float) if weights is None else weights
+    counts, copies, weights = sample.bag(seed)
+    weight = counts.astype(float) if weights is None else np.ldexp(weights, -int(np.frexp(weights.sum())[1]))  # scale is free
     regression = rule.criterion == SQUARES
     return search_tree(
         sample.X,
@@ -219,7 +236,7 @@ def search(tree, sample, ranks, rule, seed):
         np.zeros(0, dtype=np.int64) if regression else sample.y.astype(np.int64),
         sample.y.astype(np.float64),
         weight,
-        counts,
+        copies,
         np.flatnonzero(counts),
         np.uint64(seed),
         rule,

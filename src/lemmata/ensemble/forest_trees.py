@@ -4,11 +4,15 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 from lemmata.ensemble.growth import CHUNK, grow
-from lemmata.ensemble.growth_binary import grow_binary
-from lemmata.ensemble.growth_scan import BINS, GINI, SQUARES, Room, Table
+from lemmata.ensemble.growth_binary import U16, U17, U32, grow_binary
+from lemmata.ensemble.growth_scan import BINS, SQUARES, Room, Table
 from lemmata.tree.nodes import NOTHING, Tree
+from lemmata.tree.scan_classes import GINI
 
-MOST = 65_535  # copies of a row that growth for two classes has room for
+MOST, MOST_COPIES = (
+    2**16 - 1,
+    2**15 - 1,
+)  # weight of a row, and rows that it counts as, that growth for two classes has room for
 
 
 class TwoClasses:
@@ -19,30 +23,31 @@ class TwoClasses:
         self.is_one = sample.y.astype(np.uint64)
 
     def tree(self, seed):
-        """Grow the tree of a seed."""
+        """Grow the tree of a seed; of its leaves nothing is kept (see `AnyKind`)."""
         rule, ranks = self.rule, self.ranks
-        counts, _ = self.sample.bag(seed)
-        if counts.max() > MOST:
+        counts, copies, _ = self.sample.bag(seed)
+        if counts.max() > MOST or copies.max() > MOST_COPIES:
             return AnyKind(self.sample, ranks, rule).tree(seed)
-        feature, rank, child, rows, weight, ones, score = grow_binary(
+        feature, rank, child, rows, counted, weight, ones, score = grow_binary(
             ranks.coarse,
             ranks.fine,
             ranks.last,
-            elements(counts, self.is_one),
+            elements(counts, copies, self.is_one),
             np.uint64(seed),
             rule.n_drawn,
             rule.limit,
             rule.max_depth,
             rule.min_split,
             rule.min_leaf,
+            rule.lightest,
             rule.least_gain,
         )
         share = ones / weight
         inner = feature >= 0
         left = child[inner]
         heavier = np.zeros(len(feature), dtype=bool)
-        heavier[inner] = weight[left] > weight[left + 1]
-        return Tree(
+        heavier[inner] = counted[left] > counted[left + 1]
+        tree = Tree(
             feature=feature,
             threshold=_thresholds(feature, rank, ranks),
             children_left=child,
@@ -55,11 +60,12 @@ class TwoClasses:
             n_node_samples=rows.astype(np.int64),
             weighted_n_node_samples=weight,
         )
+        return tree, None
 
 
 @kernel
-def elements(counts, is_one):
-    """Write the rows of a bag as words: copies of class 1, copies, number of the row."""
+def elements(counts, copies, is_one):
+    """Write the rows of a bag as words: rows that it counts as, class, weight, number of the row."""
     m = 0
     for i in range(len(counts)):
         m += counts[i] > 0
@@ -67,8 +73,8 @@ def elements(counts, is_one):
     m = 0
     for i in range(len(counts)):
         if counts[i] > 0:
-            c = np.uint64(counts[i])
-            out[m] = (c * is_one[i] << np.uint64(48)) | (c << np.uint64(32)) | np.uint64(i)
+            upper = (np.uint64(copies[i]) << U17) | (is_one[i] << U16) | np.uint64(counts[i])
+            out[m] = (upper << U32) | np.uint64(i)
             m += 1
     return out
 
@@ -100,9 +106,9 @@ class AnyKind:
         self.most = max(rule.limit, BINS, int(steps.max()), int(sample.categories.max(initial=0)))
 
     def tree(self, seed):
-        """Grow the tree of a seed."""
+        """Grow the tree of a seed; return also its rows, leaf by leaf, and where those of each node begin."""
         sample, rule = self.sample, self.rule
-        counts, weights = sample.bag(seed)
+        counts, copies, weights = sample.bag(seed)
         weight, shift = (counts, 0) if weights is None else _fixed(weights)
         moment, up = np.zeros(0, dtype=np.int64), 0
         if rule.criterion == SQUARES:
@@ -117,10 +123,13 @@ class AnyKind:
             self.target,
             weight,
             moment,
-            counts,
+            copies,
         )
+        with np.errstate(over="ignore"):  # more than any split is worth
+            least = np.ldexp(rule.least_gain * float(weight[rows].sum()), 2 * (up - shift) if rule.criterion == SQUARES else 0)
+        own = rule._replace(least_gain=float(least), lightest=rule.lightest * float(weight[rows].sum()))
         feature, rank, child, missing_left, chosen, sets, sums, worth, place = grow(
-            rows, np.uint64(seed), table, rule, self._room(len(rows))
+            rows, np.uint64(seed), table, own, self._room(len(rows))
         )
         threshold = _thresholds(feature, rank, self.ranks)
         threshold[chosen >= 0] = np.nan
@@ -137,18 +146,23 @@ class AnyKind:
             n_node_samples=place[:, 1] - place[:, 0],
             weighted_n_node_samples=np.zeros(len(feature)),
         )
+        # weights near one: products of them must not overflow
+        real = counts.astype(float) if weights is None else np.ldexp(weights, shift - 52)
         if rule.criterion == SQUARES:
             tree.weighted_n_node_samples = np.ldexp(sums[:, 0].astype(float), -shift)
             tree.gain = np.ldexp(worth, shift - 2 * up) / tree.weighted_n_node_samples[0]
-            real = counts.astype(float) if weights is None else weights
             describe_values(rows, place, child, self.target, real, tree.value, tree.impurity)
         else:
             masses = sums[:, :-1].astype(float)
             total = masses.sum(axis=1)
+            tree.weighted_n_node_samples, tree.gain = np.ldexp(total, -shift), worth / total[0]
+            if weights is not None:  # in small nodes more exact than fixed point
+                masses[:] = 0.0
+                describe_classes(rows, place, child, self.label, real, masses)
+                total = masses.sum(axis=1)
             tree.value = masses / total[:, None]
             tree.impurity = class_impurity(tree.value, rule.criterion)
-            tree.weighted_n_node_samples, tree.gain = np.ldexp(total, -shift), worth / total[0]
-        return tree
+        return tree, (rows, place[:, 0])
 
     def _room(self, m):
         d, most = self.ranks.fine.shape[1], min(self.most, max(m, BINS))
@@ -201,6 +215,17 @@ def leaf_sums(rows, a, b, target, weight, center):
         first += w * r
         second += w * r * r
     return total, first, second
+
+
+@kernel
+def describe_classes(rows, place, child, label, weight, masses):
+    """Write the weight of every class in every node: of a leaf from its rows, of others from their children."""
+    for node in range(len(child) - 1, -1, -1):
+        if child[node] >= 0:
+            masses[node] = masses[child[node]] + masses[child[node] + 1]
+            continue
+        for i in range(place[node, 0], place[node, 1]):
+            masses[node, label[rows[i]]] += weight[rows[i]]
 
 
 @kernel

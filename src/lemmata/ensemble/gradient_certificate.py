@@ -27,17 +27,10 @@ from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, length, sam
 from lemmata.core.config import n_threads
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import run
+from lemmata.ensemble.gradient_leaves import leaf_quantiles, newton_values, split_gains, summed_up, value_bounds
 from lemmata.ensemble.gradient_losses import best_step
 from lemmata.ensemble.gradient_splits import LEAST_HESSIAN
-from lemmata.ensemble.gradient_stages import (
-    leaf_quantiles,
-    newton_values,
-    split_gains,
-    stage_mask,
-    summed_up,
-    tree_seed,
-    value_bounds,
-)
+from lemmata.ensemble.gradient_stages import stage_mask, tree_seed
 from lemmata.tree.bins import MISSING, learn_bins
 from lemmata.tree.descend import WORD
 from lemmata.tree.draw import mix, shuffle

@@ -7,175 +7,32 @@ the parent's, which becomes that of the larger one, and to look for the best spl
 The order of splits decides which leaves are split at all, and nothing else: so threads may work ahead. While one splits the
 best leaf, another splits the next best, which will have its turn unless the leaves run out before; the turns are then
 taken in the order of gains, and the tree is the same for any number of threads. Nobody works ahead on a leaf that gains much
-less than what was worth a split in the tree before. Large leaves are shared by groups of columns.
+less than what was worth a split in the tree before. Of a large leaf, threads take equal parts of the rows.
 """
 
 from bisect import insort
-from itertools import count, pairwise
-from typing import NamedTuple
+from itertools import count
 
 import numpy as np
 
-from lemmata.core.kernel import kernel
-from lemmata.ensemble.gradient_histogram import TILE, fill_histogram, partition, subtract
-from lemmata.ensemble.gradient_splits import HIGH, LOW, NO_SPLIT, choose_split, scan_node
+from lemmata.ensemble.gradient_histogram import add_histogram
+from lemmata.ensemble.gradient_nodes import (
+    Codes,
+    Target,
+    choose,
+    choose_root,
+    divide,
+    expand,
+    fill_root,
+    fill_small,
+    new_pair,
+    new_room,
+)
+from lemmata.ensemble.gradient_splits import NO_SPLIT
 from lemmata.tree.draw import mix, shuffle
 
 LARGE = 30_000  # rows from which a leaf is shared by threads
 WORTH = 1.0  # of the smallest gain of the tree before: work ahead for more only
-
-
-class Codes(NamedTuple):
-    """A table of codes: words by row and by group, bytes of the latter; bins and kinds of the columns."""
-
-    by_row: np.ndarray
-    by_group: np.ndarray
-    bytes: np.ndarray
-    n_bins: np.ndarray
-    is_categorical: np.ndarray
-    trends: np.ndarray
-
-
-class Target(NamedTuple):
-    """What a tree is grown on: derivatives in fixed point, weights as integers; units and needs as in `scan_column`."""
-
-    elements: np.ndarray
-    wide: bool
-    packed: np.ndarray
-    weight_of: np.ndarray
-    units: np.ndarray
-    needs: np.ndarray
-
-
-class Room(NamedTuple):
-    """What a thread needs to work on a node."""
-
-    words: np.ndarray
-    values: np.ndarray
-    elements: np.ndarray
-    scores: np.ndarray
-    sums: np.ndarray
-    counts: np.ndarray
-    found: np.ndarray
-    lefts: np.ndarray
-
-
-class Pair(NamedTuple):
-    """The two children of a node."""
-
-    ends: np.ndarray  # where the left one begins, the right one, and where it ends
-    totals: np.ndarray
-    small: np.ndarray  # which is the smaller
-    wants: np.ndarray  # which may be split
-    bounds: np.ndarray
-    tables: np.ndarray
-    splits: np.ndarray
-    gains: np.ndarray
-
-
-def new_pair():
-    """Make room for two children."""
-    whole = np.empty(12, np.int64)
-    return Pair(
-        whole[:3], whole[3:5], whole[5:6], np.empty(2, bool), np.empty((2, 2)), np.empty((2, 256), np.uint8),
-        whole[6:].reshape(2, 3), np.full(2, NO_SPLIT),
-    )  # fmt: skip
-
-
-def new_room(n, groups, length):
-    """Make room for a thread."""
-    d = length // 256
-    return Room(
-        np.empty((groups, TILE), np.uint64),
-        np.empty(TILE, np.int64),
-        np.empty(n + 1, np.int64),
-        np.empty((4, 257)),
-        np.empty((3, 257), np.int64),
-        np.empty(length, np.int64),
-        np.empty((2, d, 3)),
-        np.empty((2, d), np.int64),
-    )
-
-
-@kernel
-def divide(codes, target, node, split, table, bounds, room, pair):
-    """Partition the rows of a node, and write down its children.
-
-    Parameters
-    ----------
-    node : First row, end of rows, packed sums, and the rows from which a child may be split.
-    bounds : Bounds of the node's value.
-    """
-    a, b, total, least_rows = node
-    j, left = split[0], split[2]
-    middle = partition(codes.bytes[j // 8], j % 8, table, target.elements, a, b, room.elements)
-    pair.ends[0], pair.ends[1], pair.ends[2] = a, middle, b
-    pair.totals[0], pair.totals[1] = left, total - left
-    pair.small[0] = 0 if middle - a <= b - middle else 1
-    trend, mean = codes.trends[j], 0.0
-    for side in range(2):
-        pair.wants[side] = pair.ends[side + 1] - pair.ends[side] >= least_rows
-        pair.bounds[side, 0], pair.bounds[side, 1] = bounds[0], bounds[1]
-        g = (pair.totals[side] >> HIGH) * target.units[0]
-        h = (pair.totals[side] & LOW) * target.units[1] + target.units[2]
-        mean += 0.5 * min(max(-g / h, bounds[0]), bounds[1])
-    if trend != 0:  # the values of both children lie on either side of their mean
-        pair.bounds[0 if trend > 0 else 1, 1] = mean
-        pair.bounds[1 if trend > 0 else 0, 0] = mean
-
-
-@kernel
-def look(codes, target, pair, hists, columns, g0, g1, room):
-    """Fill the histogram of the smaller child, make the parent's that of the larger, and scan those that may be split.
-
-    Parameters
-    ----------
-    hists : Histogram for the smaller child, and that of the parent, which becomes that of the larger.
-    columns : Columns that each child may be split by.
-    """
-    small = pair.small[0]
-    a, b = pair.ends[small], pair.ends[small + 1]
-    fill_histogram(codes, target, a, b, target.wide, target.packed, g0, g1, hists[0], room)
-    if pair.wants[1 - small]:
-        subtract(hists[1], hists[0], g0, g1)
-    for side in range(2):
-        if pair.wants[side]:
-            low, high = pair.bounds[side, 0], pair.bounds[side, 1]
-            hist = hists[0 if side == small else 1]
-            scan_node(codes, target, hist, pair.totals[side], columns[side], g0, g1, low, high, False, room, side)
-
-
-@kernel
-def choose(codes, target, pair, hists, columns, room):
-    """Choose the best split of each child that may be split."""
-    for side in range(2):
-        pair.gains[side] = NO_SPLIT
-        if pair.wants[side]:
-            pair.gains[side] = choose_split(
-                codes, target, hists[0 if side == pair.small[0] else 1], pair.ends[side], pair.ends[side + 1],
-                pair.totals[side], columns[side], pair.bounds[side, 0], pair.bounds[side, 1], room, side,
-                pair.tables[side], pair.splits[side],
-            )  # fmt: skip
-
-
-@kernel
-def expand(codes, target, node, split, table, bounds, room, pair, hists, columns):
-    """Do all three: one call, as threads that come back from a kernel wait for each other."""
-    divide(codes, target, node, split, table, bounds, room, pair)
-    if pair.wants[0] or pair.wants[1]:
-        look(codes, target, pair, hists, columns, 0, codes.by_row.shape[1], room)
-    choose(codes, target, pair, hists, columns, room)
-
-
-@kernel
-def look_at_root(codes, target, hist, columns, g0, g1, room):
-    """Fill the histogram of all rows and scan it; return the sums of all rows."""
-    fill_histogram(codes, target, 0, len(target.elements), target.wide, target.packed, g0, g1, hist, room)
-    total = np.int64(0)
-    for k in range(g0 * 2048, g0 * 2048 + 256):  # every row is in one bin of any column
-        total += hist[k]
-    scan_node(codes, target, hist, total, columns, g0, g1, -np.inf, np.inf, False, room, 0)
-    return total
 
 
 class Leaf:
@@ -204,17 +61,17 @@ class Grower:
         self.crew, self.limits = crew, limits
         self.n, self.d = len(codes), len(bins.edges)
         by_row = codes.view(np.uint64)
-        self.groups = by_row.shape[1]
-        by_group = np.empty((self.groups, self.n), np.uint64)
+        by_group, by_column = np.empty(by_row.shape[::-1], np.uint64), np.empty((self.d, self.n), np.uint8)
 
         def turn(start):
-            by_group[:, start : start + 65_536] = by_row[start : start + 65_536].T
+            rows = slice(start, start + 65_536)
+            by_group[:, rows], by_column[:, rows] = by_row[rows].T, codes[rows, : self.d].T
 
         crew.each(turn, range(0, self.n, 65_536))
         kinds = np.zeros(self.d, bool) if bins.is_categorical is None else np.asarray(bins.is_categorical)
         trends = np.asarray(trends, np.int64)
-        self.codes = Codes(by_row, by_group, by_group.view(np.uint8), bins.n_bins.astype(np.int64), kinds, trends)
-        self.elements, self.packed = np.empty(self.n, np.int64), np.empty(1, np.int64)
+        self.codes = Codes(by_row, by_group, by_column, bins.n_bins.astype(np.int64), kinds, trends)
+        self.elements, self.packed = np.empty((2, self.n), np.int64), np.empty(1, np.int64)
         self.length = 256 * (-(-self.d // 4) * 4)
         self.everything = np.arange(self.d)
         self.rooms, self.histograms = [], []
@@ -233,7 +90,7 @@ class Grower:
 
     def room(self):
         """Lend the working space of a task."""
-        return _popped(self.rooms) or new_room(self.n, self.groups, self.length)
+        return _popped(self.rooms) or new_room(self.length)
 
     def histogram(self):
         """Lend a histogram."""
@@ -274,16 +131,14 @@ class Growth:
         self.left = grower.limits.max_leaf_nodes - 1
         self.finished = grower.n < grower.limits.least_rows
         if not self.finished:
-            root.hist, root.room = grower.histogram(), grower.room()
-            root.columns = grower.columns(root.key)
+            root.hist = grower.histogram()
             self._share(root, self._part_of_root)
 
     def _share(self, leaf, part):
-        """Hand out the groups of columns of a leaf as tasks."""
-        cuts = np.linspace(0, self.grower.groups, self.grower.crew.n_threads + 1).round().astype(int)
-        cuts = np.unique(cuts).tolist()
-        leaf.parts = len(cuts) - 1
-        self.ready += [(part, leaf, *pair) for pair in pairwise(cuts)]
+        """Hand out the rows of a leaf in equal parts; each fills a histogram of its own."""
+        leaf.parts = self.grower.crew.n_threads if leaf.b - leaf.a >= LARGE else 1
+        leaf.others = [self.grower.histogram() for _ in range(leaf.parts - 1)]
+        self.ready += [(part, leaf, k, leaf.parts) for k in range(leaf.parts)]
 
     def take(self):
         """Hand out a part of a leaf, or the best leaf that nobody has."""
@@ -324,58 +179,67 @@ class Growth:
             leaf.order = next(self.numbers)
             insort(self.frontier, leaf)
 
-    def _part_of_root(self, root, g0, g1):
-        grower = self.grower
-        room = grower.room()
-        shared = room._replace(found=root.room.found, lefts=root.room.lefts)
-        root.total = int(look_at_root(grower.codes, grower.target, root.hist, root.columns, g0, g1, shared))
+    def _part_of_root(self, root, k, parts):
+        grower, room = self.grower, self.grower.room()
+        fill_root(grower.codes, grower.target, k, parts, root.hist if k == 0 else root.others[k - 1], room)
         grower.rooms.append(room)
         return root, "part"
 
     def _choose_root(self, root):
-        grower = self.grower
+        grower, room = self.grower, self.grower.room()
+        self._merge(root, root.hist)
         root.table, root.split = np.empty(256, np.uint8), np.empty(3, np.int64)
-        root.gain = choose_split(
-            grower.codes, grower.target, root.hist, root.a, root.b, root.total, root.columns, -np.inf, np.inf,
-            root.room, 0, root.table, root.split,
-        )  # fmt: skip
-        grower.rooms.append(root.room)
+        columns = grower.columns(root.key)
+        root.gain, root.total = choose_root(grower.codes, grower.target, root.hist, columns, room, root.table, root.split)
+        grower.rooms.append(room)
         if root.gain == NO_SPLIT:
             grower.release(root)
         return root, "done"
 
+    def _merge(self, leaf, hist):
+        """Add up the histograms of the parts."""
+        for other in leaf.others:
+            add_histogram(hist, other, 1)
+            self.grower.histograms.append(other)
+
     def _divide(self, leaf, deeper):
         """Split a leaf; a large one only as far as its rows, the rest is shared."""
         grower, limits = self.grower, self.grower.limits
-        leaf.room, leaf.pair = grower.room(), new_pair()
+        leaf.pair = pair = new_pair()
         keys = [np.uint64(mix(leaf.key, np.uint64(side))) if limits.max_features < 1 else leaf.key for side in (1, 2)]
         leaf.columns = tuple(grower.columns(key) for key in keys)
         deeper = deeper and leaf.depth + 1 < limits.max_depth
-        node = leaf.a, leaf.b, leaf.total, int(min(limits.least_rows, grower.n + 1)) if deeper else grower.n + 1
-        split = grower.codes, grower.target, node, leaf.split, leaf.table, leaf.bounds, leaf.room, leaf.pair
+        least_rows = int(min(limits.least_rows, grower.n + 1)) if deeper else grower.n + 1
+        node = leaf.a, leaf.b, leaf.depth, leaf.total, least_rows
+        split = grower.codes, grower.target, node, leaf.split, leaf.table, leaf.bounds, pair
         leaf.hists, leaf.hist = (grower.histogram(), leaf.hist), None
         shared = leaf.b - leaf.a >= LARGE and grower.crew.n_threads > 1
         if shared:
             divide(*split)
         else:
-            expand(*split, leaf.hists, leaf.columns)
+            room = grower.room()
+            expand(*split, leaf.hists, leaf.columns, room)
+            grower.rooms.append(room)
         leaf.children = [
-            Leaf(int(leaf.pair.ends[k]), int(leaf.pair.ends[k + 1]), leaf.depth + 1, int(leaf.pair.totals[k]), bounds, key)
-            for k, (bounds, key) in enumerate(zip(leaf.pair.bounds, keys, strict=True))
+            Leaf(int(pair.ends[k]), int(pair.ends[k + 1]), leaf.depth + 1, int(pair.totals[k]), pair.bounds[k], keys[k])
+            for k in (0, 1)
         ]
-        if shared and leaf.pair.wants.any():
+        if shared and pair.wants.any():
             return leaf, "divided"
         return self._opened(leaf)
 
-    def _part_of_children(self, leaf, g0, g1):
+    def _part_of_children(self, leaf, k, parts):
         grower, room = self.grower, self.grower.room()
-        shared = room._replace(found=leaf.room.found, lefts=leaf.room.lefts)
-        look(grower.codes, grower.target, leaf.pair, leaf.hists, leaf.columns, g0, g1, shared)
+        hist = leaf.hists[0] if k == 0 else leaf.others[k - 1]
+        fill_small(grower.codes, grower.target, leaf.pair, k, parts, hist, room)
         grower.rooms.append(room)
         return leaf, "part"
 
     def _choose(self, leaf):
-        choose(self.grower.codes, self.grower.target, leaf.pair, leaf.hists, leaf.columns, leaf.room)
+        grower, room = self.grower, self.grower.room()
+        self._merge(leaf, leaf.hists[0])
+        choose(grower.codes, grower.target, leaf.pair, leaf.hists, leaf.columns, room)
+        grower.rooms.append(room)
         return self._opened(leaf)
 
     def _opened(self, leaf):
@@ -386,6 +250,5 @@ class Growth:
             child.split, child.gain = pair.splits[k], float(pair.gains[k])
             if child.gain == NO_SPLIT:
                 self.grower.release(child)
-        self.grower.rooms.append(leaf.room)
-        leaf.hists = leaf.room = leaf.pair = None
+        leaf.hists = leaf.pair = None
         return leaf, "done"

@@ -10,7 +10,8 @@ array of their own. With 16 bits a number is rounded up or down by a dither that
 is at least 2¹⁴ units, the error of a sum over all n rows is about √n/2 units against a norm of 2¹⁴ or more.
 
 Codes of eight columns lie in one 64-bit word, by row (all words of a row side by side: for small nodes) and by group of columns
-(the words of all rows side by side: for large ones). The histogram of a group has 16 KB and stays in the nearest cache.
+(the words of all rows side by side: for large ones); for partitions they lie by column as well. The histogram of a group has
+16 KB and stays in the nearest cache.
 """
 
 import numpy as np
@@ -55,17 +56,17 @@ def add4(words, values, m, hist, start):
 
 
 @kernel
-def fill_histogram(codes, target, a, b, wide, packed, g0, g1, hist, room):
-    """Write the histograms of the groups g0, …, g1 − 1 over the elements a, …, b − 1.
+def fill_histogram(codes, elements, a, b, wide, packed, hist, room):
+    """Write the histograms of all columns over the elements a, …, b − 1.
 
     Parameters
     ----------
     wide : Whether the values are looked up in `packed` instead of read from the elements.
     hist : Flat, 256 bins for each column; a last group of four columns has half the length.
     """
-    by_row, by_group, elements, words, values = codes.by_row, codes.by_group, target.elements, room.words, room.values
-    n = by_row.shape[0]
-    for k in range(g0 * 2048, min(g1 * 2048, len(hist))):
+    by_row, by_group, words, values = codes.by_row, codes.by_group, room.words, room.values
+    dense = (b - a) * DENSE >= by_row.shape[0]
+    for k in range(len(hist)):
         hist[k] = 0
     for s in range(a, b, TILE):
         m = min(TILE, b - s)
@@ -76,48 +77,47 @@ def fill_histogram(codes, target, a, b, wide, packed, g0, g1, hist, room):
             for i in range(m):
                 x = elements[s + i] >> 32
                 values[i] = ((x >> 16) << 32) + (x & 0xFFFF)
-        if (b - a) * DENSE < n:
-            for i in range(m):
-                r = U(elements[s + i]) & ROW
-                for g in range(g0, g1):
-                    words[g, i] = by_row[r, U(g)]
-        for g in range(g0, g1):
-            if (b - a) * DENSE >= n:
+        for g in range(by_row.shape[1]):  # one group at a time: loads that do not wait for each other
+            if dense:
                 for i in range(m):
-                    words[g, i] = by_group[U(g), U(elements[s + i]) & ROW]
-            if g * 2048 + 2048 <= len(hist):
-                add8(words[g], values, m, hist, U(g * 2048))
+                    words[i] = by_group[U(g), U(elements[s + i]) & ROW]
             else:
-                add4(words[g], values, m, hist, U(g * 2048))
+                for i in range(m):
+                    words[i] = by_row[U(elements[s + i]) & ROW, U(g)]
+            if g * 2048 + 2048 <= len(hist):
+                add8(words, values, m, hist, U(g * 2048))
+            else:
+                add4(words, values, m, hist, U(g * 2048))
 
 
 @kernel
-def subtract(hist, other, g0, g1):
-    """Subtract another histogram, group by group."""
-    for k in range(g0 * 2048, min(g1 * 2048, len(hist))):
-        hist[k] -= other[k]
+def add_histogram(hist, other, sign):
+    """Add another histogram, or subtract it."""
+    for k in range(len(hist)):
+        hist[k] += sign * other[k]
 
 
 @kernel
-def partition(codes, shift, goes_left, elements, a, b, room):
-    """Put the elements that go left before those that do not, both in their order; return where the second begin.
+def partition(codes, goes_left, source, a, b, out):
+    """Write the elements a, …, b − 1 to `out`: those that go left from the front, the others from the back.
 
     Parameters
     ----------
-    codes : Bytes of the words of one group, eight for each row.
-    shift : Which of the eight is the column's.
+    codes : Codes of one column.
     goes_left : 1 for each code that goes left, else 0.
+
+    Returns
+    -------
+    Where the second begin; their order is turned round, which integers do not mind.
     """
-    left, right, k = U(a), U(0), U(shift)
+    left, right = U(a), U(b - 1)
     for i in range(U(a), U(b)):
-        e = elements[i]
-        g = U(goes_left[codes[((U(e) & ROW) << U(3)) + k]])
-        elements[left] = e
-        room[right] = e
+        e = source[i]
+        g = U(goes_left[codes[U(e) & ROW]])
+        out[left] = e
+        out[right] = e
         left += g
-        right += U(1) - g
-    for i in range(right):
-        elements[left + U(i)] = room[U(i)]
+        right -= U(1) - g
     return np.int64(left)
 
 

@@ -239,7 +239,7 @@ def best_step(loss, y, F, weight, direction, k=0):
     A vote that is wrong on a weight of 0.3 has AdaBoost's α = ½ log(0.7/0.3):
 
     >>> y, vote = np.array([1.0] * 10), np.array([1.0] * 7 + [-1.0] * 3)
-    >>> best_step(Loss("exponential", 2), y, np.zeros((1, 10)), None, vote).round(6)
+    >>> round(best_step(Loss("exponential", 2), y, np.zeros((1, 10)), None, vote), 6)
     0.423649
     """
     from scipy.optimize import brentq

@@ -182,47 +182,42 @@ def fill_table(hist, start, n_bins, categorical, where, order, keys, table):
 
 
 @kernel
-def scan_node(codes, target, hist, total, columns, g0, g1, low, high, counted, room, side):
-    """Find the best split of each of some columns, as far as they are in the groups g0, …, g1 − 1."""
+def scan_node(codes, target, hist, total, columns, low, high, counted, room):
+    """Find the best split of each of some columns; return the number of the best, and the best that may have too few rows."""
+    best, unsure, at = NO_SPLIT, NO_SPLIT, -1
     for k in range(len(columns)):
         j = columns[k]
-        if 8 * g0 <= j < 8 * g1:
-            room.lefts[side, j] = scan_column(
-                hist, j * 256, codes.n_bins[j], codes.is_categorical[j], counted, room.counts, total, target.units,
-                target.needs, low, high, codes.trends[j], room, room.found[side, j],
-            )  # fmt: skip
+        room.lefts[j] = scan_column(
+            hist, j * 256, codes.n_bins[j], codes.is_categorical[j], counted, room.counts, total, target.units,
+            target.needs, low, high, codes.trends[j], room, room.found[j],
+        )  # fmt: skip
+        unsure = max(unsure, room.found[j, 2])
+        if room.found[j, 0] > best:
+            best, at = room.found[j, 0], j
+    return at, best, unsure
 
 
 @kernel
-def choose_split(codes, target, hist, a, b, total, columns, low, high, room, side, table, split):
-    """Choose the best of the splits that were found; return what it gains, −∞ if there is none.
+def choose_split(codes, target, hist, elements, a, b, total, columns, low, high, room, table, split):
+    """Choose the best split of a node; return what it gains, −∞ if there is none.
 
     Parameters
     ----------
+    elements, a, b : Rows of the node, to count them if need be.
+    table : Written: which codes go left.
     split : Written: column, `where`, and the packed sums of the left child.
     """
-    found = room.found[side]
-    best, unsure, j = NO_SPLIT, NO_SPLIT, -1
-    for k in range(len(columns)):
-        c = columns[k]
-        unsure = max(unsure, found[c, 2])
-        if found[c, 0] > best:
-            best, j = found[c, 0], c
+    j, best, unsure = scan_node(codes, target, hist, total, columns, low, high, False, room)
     if unsure > best:  # one that may have too few rows looks better: count them
-        fill_histogram(codes, target, a, b, True, target.weight_of, 0, codes.by_row.shape[1], room.counts, room)
-        scan_node(codes, target, hist, total, columns, 0, codes.by_row.shape[1], low, high, True, room, side)
-        best, j = NO_SPLIT, -1
-        for k in range(len(columns)):
-            c = columns[k]
-            if found[c, 0] > best:
-                best, j = found[c, 0], c
+        fill_histogram(codes, elements, a, b, True, target.weight_of, room.counts, room)
+        j, best, _ = scan_node(codes, target, hist, total, columns, low, high, True, room)
     if j < 0:
         return NO_SPLIT
     units = target.units
     gain = best - model((total >> HIGH) * units[0], (total & LOW) * units[1] + units[2], low, high)
     if gain <= LEAST_GAIN * best:
         return NO_SPLIT
-    where, left = np.int64(found[j, 1]), room.lefts[side, j]
+    where, left = np.int64(room.found[j, 1]), room.lefts[j]
     if hist[256 * j + 255] == 0:  # no missing value here: those to come follow the larger child
         where = (where >> 1 << 1) + (1 if 2 * (left & LOW) > (total & LOW) else 0)
     fill_table(hist, 256 * j, codes.n_bins[j], codes.is_categorical[j], where, room.sums[2], room.scores[3], table)

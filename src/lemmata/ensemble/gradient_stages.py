@@ -23,9 +23,17 @@ import numpy as np
 from lemmata.core.kernel import kernel
 from lemmata.ensemble.gradient_growth import Grower
 from lemmata.ensemble.gradient_histogram import WIDE, quantize
-from lemmata.ensemble.gradient_losses import best_step, weighted_quantile
+from lemmata.ensemble.gradient_leaves import (
+    bit_sets,
+    leaf_quantiles,
+    newton_values,
+    numbered,
+    split_gains,
+    summed_up,
+    value_bounds,
+)
+from lemmata.ensemble.gradient_losses import best_step
 from lemmata.ensemble.gradient_splits import LEAST_HESSIAN
-from lemmata.tree.descend import WORD
 from lemmata.tree.draw import mix
 from lemmata.tree.nodes import LEAF, NOTHING, Tree
 
@@ -58,8 +66,9 @@ class Rule(NamedTuple):
 def number_rows(elements, ends, first, last, leaf_of):
     """Write the numbers of some leaves to their rows."""
     for k in range(first, last):
+        row = np.uint64(ends[k, 2])
         for i in range(np.uint64(ends[k, 0]), np.uint64(ends[k, 1])):
-            leaf_of[np.uint64(elements[i]) & np.uint64(0xFFFFFFFF)] = k
+            leaf_of[np.uint64(elements[row, i]) & np.uint64(0xFFFFFFFF)] = k
 
 
 @kernel
@@ -209,7 +218,7 @@ class Stages:
         def write(start):
             s = self._rows(start)
             packed = grower.packed[s] if self.wide else grower.packed
-            quantize(g[s], h[s], g_scale, h_scale, self.wide, start, t, packed, grower.elements[s])
+            quantize(g[s], h[s], g_scale, h_scale, self.wide, start, t, packed, grower.elements[0, s])
 
         self.crew.each(write, self.starts)
         return np.array([1 / g_scale, 1 / h_scale, self.limits.l2_regularization]), self._needs(h_scale, top)
@@ -226,7 +235,7 @@ class Stages:
 
     def _number(self, leaves):
         """Write the number of its leaf to each row."""
-        ends = np.array([(leaf.a, leaf.b) for leaf in leaves])
+        ends = np.array([(leaf.a, leaf.b, leaf.depth % 2) for leaf in leaves])
         done = np.searchsorted(np.cumsum(ends[:, 1] - ends[:, 0]), np.arange(TASKS) * (self.n / TASKS))
         cuts = [*np.unique(done).tolist(), len(leaves)]
         self.crew.each(lambda cut: number_rows(self.grower.elements, ends, *cut, self.leaf_of), list(pairwise(cuts)))
@@ -287,86 +296,6 @@ class Stages:
         tree.gain[:] = split_gains(tree, sums, ridge, bounds)
         tree.weighted_n_node_samples[:], tree.n_node_samples[:] = sums[:, 2], sums[:, 3]
         return tree, tree.value[at, k]
-
-
-def numbered(root, splits):
-    """Number the nodes of a tree in the order of its splits; return all nodes, and the leaves."""
-    nodes = [root]
-    root.number = 0
-    inner = set()
-    for node in splits:
-        inner.add(node.number)
-        for child in node.children:
-            child.number = len(nodes)
-            nodes.append(child)
-    return nodes, [node for node in nodes if node.number not in inner]
-
-
-def newton_values(sums, ridge, bounds):
-    """Return −Σg/(Σh + λ) within bounds; 0 where there is nothing to divide by."""
-    h = sums[:, 1] + ridge
-    return np.clip(-np.divide(sums[:, 0], h, out=np.zeros(len(h)), where=h > 0), bounds[:, 0], bounds[:, 1])
-
-
-def summed_up(tree, sums):
-    """Add the sums of the leaves up to those of all nodes."""
-    for i in range(tree.node_count - 1, -1, -1):  # a child stands after its parent
-        left = tree.children_left[i]
-        if left != LEAF:
-            sums[i] = sums[left] + sums[left + 1]
-    return sums
-
-
-def value_bounds(tree, sums, ridge, trends):
-    """Return the bounds of each node's value: children split by a monotone column lie on either side of their mean."""
-    bounds = np.tile([-np.inf, np.inf], (tree.node_count, 1))
-    if not np.any(trends):
-        return bounds
-    for i in np.flatnonzero(tree.children_left != LEAF):
-        pair = slice(tree.children_left[i], tree.children_left[i] + 2)
-        bounds[pair] = bounds[i]
-        trend = trends[tree.feature[i]]
-        if trend:
-            middle = newton_values(sums[pair], ridge, bounds[pair]).mean()
-            below, above = (0, 1) if trend > 0 else (1, 0)
-            bounds[pair][below, 1] = bounds[pair][above, 0] = middle
-    return bounds
-
-
-def split_gains(tree, sums, ridge, bounds):
-    """Return by how much each split lowers the second-order model of the loss; 0 at leaves."""
-    g, h = sums[:, 0], sums[:, 1] + ridge
-    own = newton_values(sums, ridge, bounds)
-    gains = np.zeros(tree.node_count)
-    inner = np.flatnonzero(tree.children_left != LEAF)
-    for side in (0, 1):  # with the bounds of the parent, as splits are compared
-        child = tree.children_left[inner] + side
-        v = newton_values(sums[child], ridge, bounds[inner])
-        gains[inner] -= g[child] * v + 0.5 * h[child] * v * v
-    gains[inner] += (g * own + 0.5 * h * own * own)[inner]
-    return gains
-
-
-def leaf_quantiles(loss, residual, weight, leaf_of, n_leaves):
-    """Return the quantile of the residuals of each leaf."""
-    rows = np.arange(len(residual)) if weight is None else np.flatnonzero(weight > 0)
-    order = rows[np.argsort(leaf_of[rows], kind="stable")]
-    ends = np.searchsorted(leaf_of[order], np.arange(n_leaves + 1))
-    found = np.zeros(n_leaves)
-    for k in range(n_leaves):
-        own = order[ends[k] : ends[k + 1]]
-        if len(own):
-            found[k] = weighted_quantile(residual[own], None if weight is None else weight[own], loss.quantile)
-    return found
-
-
-def bit_sets(sets):
-    """Write sets of codes as bits, 64 in a word."""
-    words = np.zeros((len(sets), 1 + max((int(s.max(initial=0)) for s in sets), default=0) // WORD), np.uint64)
-    for row, codes in enumerate(sets):
-        for code in codes:
-            words[row, code // WORD] |= np.uint64(1) << np.uint64(code % WORD)
-    return words
 
 
 def as_arrays(tree):

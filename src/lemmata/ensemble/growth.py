@@ -41,6 +41,7 @@ def best_split(rows, a, b, key, node, table, rule, room):
     mass = 0.0 if rule.criterion == SQUARES else mass_of(node, rule.criterion)
     best, by, rank, missing_left = -1.0, -1, -1, False
     drawn = 0
+    large = node[len(node) - 1] > rule.limit
     if rule.criterion == SQUARES:
         for i in range(a, b):
             row = np.uint64(rows[i])
@@ -52,7 +53,7 @@ def best_split(rows, a, b, key, node, table, rule, room):
             j = int(uniform(mix(key, np.uint64(2 + i))) * (i + 1))
             room.swapped[i] = j
             room.columns[i], room.columns[j] = room.columns[j], room.columns[i]
-        if b - a > rule.limit:
+        if large:
             room.histogram[: more * BINS] = 0
             for q in range(more):
                 room.chosen[q] = room.columns[d - 1 - drawn - q]
@@ -60,7 +61,7 @@ def best_split(rows, a, b, key, node, table, rule, room):
         for q in range(more):
             column = room.columns[d - 1 - drawn - q]
             categories = table.categories[column]
-            coarse = b - a > rule.limit and categories <= COARSE
+            coarse = large and categories <= COARSE
             if coarse:
                 g = groups_of_bins(q * BINS, room)
             if not coarse or (categories == 0 and g == 1):
@@ -134,9 +135,6 @@ def grow(rows, key, table, rule, room):
     open_nodes, aside = np.empty(size, np.int64), np.empty(m, rows.dtype)
     for i in range(m):
         add_row(sums[0], rows[i], table, rule.criterion)
-    whole = np.float64(sums[0, 0])
-    if rule.criterion != SQUARES:
-        whole = np.float64(sums[0, : n_sums - 1].sum())
     place[0, 0], place[0, 1], keys[0] = 0, m, key
     count, top, n_sets, leaves = 1, 0, 0, 1
     fresh = 1  # nodes at the end that were not looked at yet
@@ -148,7 +146,7 @@ def grow(rows, key, table, rule, room):
             if not is_mixed(rows, a, b, table, rule.criterion):
                 continue
             best, by, at, side = best_split(rows, a, b, keys[node], sums[node], table, rule, room)
-            if best < 0 or best < rule.least_gain * whole:
+            if best < 0 or best < rule.least_gain:
                 continue
             feature[node], rank[node], missing_left[node], worth[node] = by, at, side, best
             if table.categories[by] > 0:

@@ -11,15 +11,16 @@ import numpy as np
 from lemmata.core.kernel import kernel
 from lemmata.ensemble.growth_binary import sort_keys
 from lemmata.ensemble.ranks import COARSE, FINE
+from lemmata.tree.scan_classes import GINI
 
-GINI, ENTROPY, SQUARES = 0, 1, 2
+SQUARES = 2  # beside the criteria for classes
 BINS = COARSE + 1
 U0, U1, U2, U6, U8, U32 = (np.uint64(k) for k in (0, 1, 2, 6, 8, 32))
 LOW, LOW6, NAN = np.uint64(2**32 - 1), np.uint64(63), np.uint64(FINE)
 
 
 class Table(NamedTuple):
-    """The rows as trees see them; `weight` and `moment` (weight times target) in fixed point, `count` in the bag."""
+    """The rows as trees see them; `weight` and `moment` (weight times target) in fixed point, `count` what limits count."""
 
     coarse: np.ndarray
     fine: np.ndarray
@@ -41,7 +42,8 @@ class Rule(NamedTuple):
     max_depth: int
     min_split: int
     min_leaf: int
-    least_gain: float
+    lightest: float  # weight of a side, as a share of all; while a tree is grown, the weight itself
+    least_gain: float  # relative to the weight of all; while a tree is grown, the worth of a split, in its units
     max_leaves: int  # 0 grows depth first, without a bound
 
 
@@ -90,12 +92,14 @@ def mass_of(sums, criterion):
 
 
 @kernel
-def worth_of(left, node, mass, criterion):
-    """Tell by how much a split into classes lowers weight times impurity."""
+def worth_of(left, node, mass, criterion, lightest):
+    """Tell by how much a split into classes lowers weight times impurity; -1 if a side is too light."""
     a = b = 0.0
     for k in range(len(node) - 1):
         a += left[k]
         b += node[k] - left[k]
+    if min(a, b) < lightest:
+        return -1.0
     lost = 0.0
     for k in range(len(node) - 1):
         s, r = np.float64(left[k]), np.float64(node[k] - left[k])
@@ -125,6 +129,8 @@ def scan_squares(room, g, node, rule, best):
             # the lighter side, so that a split and its mirror image, of another column, are worth the same to the last bit
             turn = 2 * w > weight or (2 * w == weight and 2 * s > moment)
             u, v = (weight - w, moment - s) if turn else (w, s)
+            if u < rule.lightest:
+                continue
             t = np.float64(v) - mean * np.float64(u)
             worth = t * t * n / (np.float64(u) * (n - np.float64(u)))
             if worth > best:
@@ -148,7 +154,7 @@ def scan(room, g, node, mass, rule, best):
                 left[k] += groups[order[i], k]
             if left[last] < rule.min_leaf or node[last] - left[last] < rule.min_leaf:
                 continue
-            worth = worth_of(left, node, mass, rule.criterion)
+            worth = worth_of(left, node, mass, rule.criterion, rule.lightest)
             if worth > best:
                 best, found, missing_left = worth, i, side == 1
     return best, found, missing_left
@@ -249,6 +255,8 @@ def scan_ranks(rows, a, b, column, table, room, node, rule, best):
                 continue
             turn = 2 * w > weight or (2 * w == weight and 2 * s > moment)  # as in `scan_squares`
             u, v = (weight - w, moment - s) if turn else (w, s)
+            if u < rule.lightest:
+                continue
             t = np.float64(v) - mean * np.float64(u)
             worth = t * t * n / (np.float64(u) * (n - np.float64(u)))
             if worth > best:

@@ -14,6 +14,8 @@ import numpy as np
 from lemmata.core import config
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import run
+from lemmata.tree.bins import midpoints
+from lemmata.tree.presort import order_of
 
 FINE, COARSE = 65_535, 255  # most ranks of a column; the numbers themselves, the last of two and of one byte, stand for NaN
 ROW = 32  # coarse ranks of a row are padded to a multiple, so that a row lies on one line of memory
@@ -76,13 +78,13 @@ def learn_ranks(X, weight=None, is_categorical=None):
 
 def _rank_column(x, weight, fine, coarse, last):
     """Write the ranks of a column; return its edges."""
-    order = np.argsort(x)  # NaN come last
+    order = order_of(x)  # NaN come last
     m = len(x) - int(np.isnan(x[order[-1]]) and np.isnan(x).sum())
     values = np.empty(m)
     mass = np.empty(m)
     k = distinct(x, order[:m], np.ones(0) if weight is None else weight, values, mass)
     group = _groups(mass[:k], FINE)
-    edges = _edges(values[:k], group)
+    edges = midpoints(values[:k])[np.diff(group) > 0]
     wide = np.zeros(len(edges) + 1)
     np.add.at(wide, group, mass[:k])
     crowd = _groups(wide, COARSE)
@@ -110,14 +112,6 @@ def _groups(mass, most):
     middle = np.cumsum(mass) - mass / 2
     group = np.minimum((middle * (most / mass.sum())).astype(np.int64), most - 1)
     return np.cumsum(np.diff(group, prepend=group[0]) > 0)  # no number is left out
-
-
-def _edges(values, group):
-    """Give the midpoints between neighboring groups of values, each at least the lower value and below the upper one."""
-    at = np.flatnonzero(np.diff(group) > 0)
-    below, above = values[at], values[at + 1]
-    middle = below / 2 + above / 2
-    return np.where((middle >= below) & (middle < above), middle, below)
 
 
 @kernel

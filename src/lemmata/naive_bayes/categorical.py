@@ -219,9 +219,9 @@ class CategoricalNB(CategoricalColumns, CountingNB):
         ]
 
     def __sklearn_tags__(self):
-        """Codes."""
+        """Codes, of which 0 is one like the others: nothing to leave out of a sparse table."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only, tags.input_tags.sparse = True, False
         return tags
 
 

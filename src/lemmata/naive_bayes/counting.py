@@ -21,17 +21,14 @@ from numbers import Real
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.blocks import ArrayBlocks, add
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
 from lemmata.core.data import is_sparse
-from lemmata.core.estimator import Classifier, as_output
-from lemmata.core.random import generator
-from lemmata.naive_bayes.counts import below_largest, largest_places, row_sums
+from lemmata.core.estimator import as_output
+from lemmata.core.generative import GenerativeClassifier, class_shares
 
-CLOSE = 1e-6  # logarithms further apart belong to probabilities that differ even in single precision
 FULLER = 2  # numbers that a sparse block stores for each count
 LEAST_BLOCKS = 8  # of a sparse table that threads can share
 
@@ -71,49 +68,12 @@ def coarse(blocks, k):
 
 
 def joint_block(X, weight, likelihood_block, tables, prior, coefficient_block=None):
-    """Logarithm of the joint probability of each row and class; of rows without their coefficient, if that is not given."""
+    """Logarithm of the joint probability of each row and class, but for the coefficient of the row if that is not given."""
     joint = likelihood_block(X, tables)
     joint += prior
     if coefficient_block is not None:
         joint += coefficient_block(X)[:, None]
     return joint
-
-
-def normalize(joint, prior):
-    """Turn logarithms of joint probabilities into probabilities of the classes, in place."""
-    below_largest(joint, prior)
-    np.exp(joint, out=joint)
-    joint /= row_sums(joint)[:, None]
-    return joint
-
-
-def posterior_block(X, weight, likelihood_block, tables, prior):
-    """Probability of each class for the rows of a block."""
-    return normalize(joint_block(X, weight, likelihood_block, tables, prior), prior)
-
-
-def log_posterior_block(X, weight, likelihood_block, tables, prior):
-    """Logarithms of the probabilities; exact also where these round to 0."""
-    joint = joint_block(X, weight, likelihood_block, tables, prior)
-    below_largest(joint, prior)
-    joint -= np.log(row_sums(np.exp(joint)))[:, None]
-    return joint
-
-
-def label_block(X, weight, likelihood_block, tables, prior, dtype):
-    """Number of the most probable class; among those that come close, of the probabilities as they are given away."""
-    joint = joint_block(X, weight, likelihood_block, tables, prior)
-    labels, doubtful = largest_places(joint, CLOSE)
-    if doubtful.any():
-        labels[doubtful] = as_output(normalize(joint[doubtful], prior), dtype).argmax(axis=1)
-    return labels
-
-
-def marginal_block(X, weight, likelihood_block, tables, prior, coefficient_block):
-    """Logarithm of the probability of each row."""
-    joint = joint_block(X, weight, likelihood_block, tables, prior, coefficient_block)
-    largest = below_largest(joint, prior)
-    return largest + np.log(row_sums(np.exp(joint)))
 
 
 def same_logs(stored, recomputed, name, claim):
@@ -129,7 +89,7 @@ def excess(logs):
     return float(np.abs(np.exp(np.asarray(logs, dtype=float)).sum(axis=-1) - 1.0).max())
 
 
-class CountingNB(Classifier):
+class CountingNB(GenerativeClassifier):
     """Base of naive Bayes models that count; a kind of model has the parameters of CONSTRAINTS, and these methods.
 
     Methods
@@ -139,80 +99,34 @@ class CountingNB(Classifier):
     _keep(statistics) : Set the fitted attributes but for the prior.
     _tables() : The fitted logarithms as `_likelihood_block` wants them.
     _likelihood_block(X, tables) : Logarithms (rows, classes) of p(x|c), up to what is the same for all classes.
-    _draw(labels, rng, **options) : A row for each number of a class.
     _checks(statistics) : Checks of the fitted attributes but for the prior.
     """
 
-    generative = True
     _coefficient_block = None  # the logarithm of a factor of p(x|c) that is the same for all classes
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Count rows X with labels y; a weight means repetition. X may also be a Parquet path, a Dask table, or an iterator."""
-        blocks = self._labeled(self._encoded(X, reset=True), y, sample_weight, reset=True, order="C")
-        self._settle(self._tally(blocks))
+        self._settle(self._tally(self._rows_of_classes(X, y, sample_weight, reset=True)))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Count more rows, as if they had been there from the beginning; the first call names all classes."""
-        if classes is None and not hasattr(self, "classes_"):
-            raise ValueError("The first call of partial_fit needs classes: all labels that will ever come.")
-        first = not hasattr(self, "classes_")
-        X = self._encoded(X, reset=first)
-        if first:
-            self._blocks(X, reset=True)
-            self.classes_ = unique_labels(classes)
-        elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
-            raise ValueError(f"classes={list(classes)!r} are not those of the first call: {list(self.classes_)}.")
-        statistics = self._tally(self._labeled(X, y, sample_weight, reset=False, order="C"))
-        self._settle(statistics if first else add(self._kept(), statistics))
+        statistics = self._tally(self._more(X, y, classes, sample_weight))
+        self._settle(add(self._kept(), statistics) if hasattr(self, "class_count_") else statistics)
         return self
-
-    def predict(self, X):
-        """Give each row its most probable class; ties go to the first."""
-        blocks = self._checked(X)
-        return self.classes_[blocks.map(label_block, *self._law(), blocks.dtype)]
-
-    def predict_proba(self, X):
-        """Give the probability of each class, (n, K)."""
-        blocks = self._checked(X)
-        return as_output(blocks.map(posterior_block, *self._law()), blocks.dtype)
-
-    def predict_log_proba(self, X):
-        """Give the logarithm of the probability of each class, (n, K)."""
-        blocks = self._checked(X)
-        return as_output(blocks.map(log_posterior_block, *self._law()), blocks.dtype)
 
     def predict_joint_log_proba(self, X):
         """Give `joint_log_likelihood` up to what is the same for all classes: what Bayes' rule needs."""
         blocks = self._checked(X)
-        return as_output(blocks.map(joint_block, *self._law()), blocks.dtype)
-
-    def joint_log_likelihood(self, X):
-        """Give log p(x, c) for each row and class, (n, K)."""
-        blocks = self._checked(X)
-        return as_output(blocks.map(joint_block, *self._law(), self._coefficient_block), blocks.dtype)
-
-    def score_samples(self, X):
-        """Give log p(x) for each row, summed over the classes."""
-        blocks = self._checked(X)
-        return as_output(blocks.map(marginal_block, *self._law(), self._coefficient_block), blocks.dtype)
-
-    def sample(self, n_samples=1, random_state=None, **options):
-        """Draw rows from the fitted law; return them and their classes."""
-        check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
-        rng = generator(random_state)
-        chances = np.exp(self.class_log_prior_)
-        labels = rng.choice(len(chances), size=n_samples, p=chances / chances.sum())
-        return self._draw(labels, rng, **options), self.classes_[labels]
+        function, *params = self._scores()
+        return as_output(blocks.map(function, *params), blocks.dtype)
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove that the fit is the best: count again, smooth again, and compare."""
         check_is_fitted(self)
-        statistics = self._tally(self._labeled(self._encoded(X, reset=False), y, sample_weight, reset=False, order="C"))
+        statistics = self._tally(self._rows_of_classes(X, y, sample_weight, reset=False))
         prior = self._log_prior(statistics[0])
         return Certificate(
             same(self.class_count_, statistics[0], "class counts", "the weight of each class"),
@@ -223,23 +137,15 @@ class CountingNB(Classifier):
         )
 
     def _settle(self, statistics):
+        self.class_log_prior_ = self._log_prior(statistics[0])
         self._keep(statistics)
         self.class_count_ = statistics[0]
-        self.class_log_prior_ = self._log_prior(statistics[0])
 
     def _log_prior(self, class_count):
         """Logarithms of the prior: given, uniform, or the share of each class."""
-        k = len(self.classes_)
-        if self.class_prior is not None:
-            prior = np.asarray(self.class_prior, dtype=float)
-            # 1e-6: what a prior may lack that was written down in a few digits and added up in single precision
-            if prior.shape != (k,) or not (prior >= 0).all() or not abs(prior.sum() - 1.0) < 1e-6:
-                raise ValueError(
-                    f"class_prior must hold {k} numbers, one for each class, that are at least 0 and sum to 1; "
-                    f"got {self.class_prior!r}."
-                )
-            return logarithms(prior / prior.sum())
-        return logarithms(class_count / class_count.sum()) if self.fit_prior else np.full(k, -np.log(k))
+        if self.class_prior is None and not self.fit_prior:
+            return np.full(len(class_count), -np.log(len(class_count)))
+        return logarithms(class_shares(self.class_prior, class_count, "class_prior"))
 
     def _pseudo_counts(self):
         """Imaginary observations, as one number for each column."""
@@ -250,15 +156,21 @@ class CountingNB(Classifier):
             )
         return np.broadcast_to(alpha, d)
 
-    def _law(self):
-        return self._likelihood_block, self._tables(), np.asarray(self.class_log_prior_, dtype=float)
+    def _scores(self):
+        return joint_block, self._likelihood_block, self._tables(), self._log_priors()
 
-    def _checked(self, X):
-        check_is_fitted(self)
-        return self._blocks(self._encoded(X, reset=False), reset=False, order="C")
+    def _law(self):
+        return *self._scores(), self._coefficient_block
+
+    def _log_priors(self):
+        return np.asarray(self.class_log_prior_, dtype=float)
 
     def _encoded(self, X, *, reset):
-        """Give the table with numbers in place of names, where a model takes names."""
+        """Give a sparse table with every entry in one place: a model that counts must not meet one in parts."""
+        X = super()._encoded(X, reset=reset)
+        if is_sparse(X) and X.format == "csr" and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         return X
 
     def __sklearn_tags__(self):

@@ -19,9 +19,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
-from lemmata.discriminant_analysis.class_model import GaussianClasses, checked_priors
-from lemmata.discriminant_analysis.class_moments import ClassMoments
-from lemmata.discriminant_analysis.gaussian_bayes import moments_of, recomputed, refuse_unseen, same_covariance, same_means
+from lemmata.core.generative import class_shares
+from lemmata.discriminant_analysis.class_model import GaussianClasses
+from lemmata.discriminant_analysis.class_moments import ClassMoments, moments_of, refuse_unseen
+from lemmata.discriminant_analysis.moments_check import recomputed, same_covariance, same_means
 from lemmata.discriminant_analysis.structures import CONSTANT, column_scales, maximum_likelihood
 
 
@@ -74,7 +75,7 @@ class GaussianNB(GaussianClasses):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X of classes y; a weight means repetition. X may be a Parquet path, a Dask table, or an iterator, too."""
-        blocks = self._labeled(X, y, sample_weight, reset=True, order="C")
+        blocks = self._rows_of_classes(X, y, sample_weight, reset=True)
         self._settle(moments_of(blocks, len(self.classes_), dense=False)[0])
         return self
 
@@ -83,21 +84,21 @@ class GaussianNB(GaussianClasses):
         """Learn from more rows, as if they had been there from the start; the first call names all classes."""
         blocks = self._more(X, y, classes, sample_weight)
         moments = moments_of(blocks, len(self.classes_), dense=False)[0]
-        before = getattr(self, "_moments", None)
-        self._settle(moments if before is None else ClassMoments(*before) + moments)
+        self._settle(ClassMoments(*self._moments) + moments if hasattr(self, "class_count_") else moments)
         return self
 
     def _settle(self, moments):
         """Turn moments into parameters."""
         refuse_unseen(moments, self.classes_)
-        self._moments = (moments.weight, moments.seen, moments.mean, moments.scatter)
-        self.class_count_ = moments.weight
-        self.class_prior_ = checked_priors(self.priors, moments.weight)
+        self.class_prior_ = class_shares(self.priors, moments.weight)
         self.epsilon_ = smoothing_of(moments, self.var_smoothing)
         self.theta_ = moments.mean
         self.var_ = maximum_likelihood(moments, "diag") + self.epsilon_
         if not (self.var_ > 0).all():
             raise ValueError("Some column does not vary within a class, and there is no floor: set var_smoothing above 0.")
+        # Last, since a model that was refused above must not go on from these rows.
+        self.class_count_ = moments.weight
+        self._moments = (moments.weight, moments.seen, moments.mean, moments.scatter)
 
     def predict_joint_log_proba(self, X):
         """Give log p(x, y) for each row and class: scikit-learn's name of `joint_log_likelihood`."""
@@ -113,13 +114,13 @@ class GaussianNB(GaussianClasses):
     def certify(self, X, y=None, sample_weight=None):
         """Prove that the parameters are those of maximum likelihood, with epsilon_ added to the variances."""
         check_is_fitted(self)
-        blocks = self._labeled(X, y, sample_weight, reset=False, order="C")
+        blocks = self._rows_of_classes(X, y, sample_weight, reset=False)
         self._gaussians()
         found, _ = recomputed(blocks, len(self.classes_), dense=False)
         scales, epsilon = column_scales(found), smoothing_of(found, self.var_smoothing)
         checks = [
             same(self.class_count_, found.weight, "counts", "the weight of the rows of each class"),
-            same(self.class_prior_, checked_priors(self.priors, found.weight), "priors", "shares of the classes, or as given"),
+            same(self.class_prior_, class_shares(self.priors, found.weight), "priors", "shares of the classes, or as given"),
             same_means(self.theta_, found, scales),
             same_covariance(self.var_, maximum_likelihood(found, "diag") + epsilon, "diag", scales),
             same(self.epsilon_, epsilon, "epsilon", "the share var_smoothing of the largest variance"),

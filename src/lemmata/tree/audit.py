@@ -8,7 +8,7 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 from lemmata.tree.draw import shuffle
-from lemmata.tree.scan_classes import ENTROPY, ERROR, GINI, TIE
+from lemmata.tree.scan_classes import ENTROPY, ERROR, FEATHER, GINI, TIE
 from lemmata.tree.scan_values import cost, enter
 from lemmata.tree.split import ABSOLUTE, SQUARED
 
@@ -50,9 +50,12 @@ def describe(rows, labels, y, weight, criterion, shares):
         for i in rows:
             s += weight[i] * (y[i] - near)
         value = near + s / total
+        off = 0.0
+        for i in rows:
+            off += weight[i] * (y[i] - value)
         for i in rows:
             spread += weight[i] * (y[i] - value) ** 2
-        return value, total, spread
+        return value, total, max(spread - off * off / total, 0.0)
     order = np.argsort(y[rows], kind="mergesort")
     seen, value = 0.0, near
     for q in range(len(order)):
@@ -68,15 +71,16 @@ def describe(rows, labels, y, weight, criterion, shares):
 
 
 @kernel
-def left_over(x, rows, n_fixed, labels, y, weight, criterion, n_classes, least, lightest, sign, low, high):
+def left_over(x, rows, n_fixed, labels, y, weight, criterion, n_classes, least, lightest, sign, low, high, slack):
     """Find the least impurity, times weight, that a cut of rows in the order of x leaves; infinity if no cut is allowed.
 
     Parameters
     ----------
     x : A number for each of the rows, rising; cuts are between numbers that differ.
     n_fixed : So many rows at the front are left of every cut.
+    sign, low, high, slack : Monotone constraint and bounds, which a cut must keep by more than rounding to be counted.
     """
-    n, best = len(rows), np.inf
+    n, best, bounded = len(rows), np.inf, sign != 0 or low > -np.inf or high < np.inf
     left, right = np.zeros(n_classes), np.zeros(n_classes)
     after = np.zeros(n)
     if criterion == ABSOLUTE:
@@ -93,26 +97,29 @@ def left_over(x, rows, n_fixed, labels, y, weight, criterion, n_classes, least, 
             after[i - 1] = cost(one_w, one_s, ranked, ranked[n // 2], total, s)
         one_w[:] = 0.0
         one_s[:] = 0.0
-    wl, wr, sl, sr, ql, qr = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    wl, sl, sr, ql, qr = 0.0, 0.0, 0.0, 0.0, 0.0
     center = 0.0
-    for i in rows:
-        wr += weight[i]
-    for i in rows:
-        center += weight[i] * y[i] / wr
-    for i in rows:
-        right[labels[i]] += weight[i]
-    for i in rows:
-        sr += weight[i] * (y[i] - center)
-    for i in rows:
-        qr += weight[i] * (y[i] - center) ** 2
+    behind = np.zeros(n)  # weight right of each cut, from behind: light rows would drown in a difference
+    for i in range(n - 1, 0, -1):
+        behind[i - 1] = behind[i] + weight[rows[i]]
+    if criterion <= ERROR:
+        for i in rows:
+            right[labels[i]] += weight[i]
+    elif criterion == SQUARED:
+        for i in rows:
+            center += weight[i] * y[i] / (behind[0] + weight[rows[0]])
+        for i in rows:
+            sr += weight[i] * (y[i] - center)
+        for i in rows:
+            qr += weight[i] * (y[i] - center) ** 2
     for i in range(n - 1):
         r = rows[i]
         w, v = weight[r], y[r] - center
         wl += w
-        wr -= w
+        wr = behind[i]
         if criterion <= ERROR:
             left[labels[r]] += w
-            right[labels[r]] -= w
+            right[labels[r]] = max(right[labels[r]] - w, 0.0)
         elif criterion == SQUARED:
             sl += w * v
             sr -= w * v
@@ -125,21 +132,23 @@ def left_over(x, rows, n_fixed, labels, y, weight, criterion, n_classes, least, 
         if i + 1 < n_fixed or x[i] == x[i + 1] or i + 1 < least or n - i - 1 < least or wl < lightest or wr < lightest:
             continue
         if criterion <= ERROR:
-            a, b = left[1] / wl, right[1] / wr
             mixed = class_impurity(left, criterion) + class_impurity(right, criterion)
         elif criterion == SQUARED:
-            a, b = center + sl / wl, center + sr / wr
-            mixed = ql - sl * sl / wl + qr - sr * sr / wr
+            mixed = ql + qr - sl * sl / wl - sr * sr / wr
         else:
-            a, b = 0.0, 0.0
             mixed = cost(one_w, one_s, ranked, ranked[n // 2], wl, sl) + after[i]
-        if (b - a) * sign >= 0 and min(a, b) >= low and max(a, b) <= high:
-            best = min(best, mixed)
+        if bounded:
+            a, b = (left[1] / wl, right[1] / wr) if criterion <= ERROR else (center + sl / wl, center + sr / wr)
+            share = min(wl, wr) / (wl + wr)
+            off = slack / share
+            if share < 2 * FEATHER or (b - a) * sign < off * abs(sign) or min(a, b) < low + off or max(a, b) > high - off:
+                continue
+        best = min(best, mixed)
     return best
 
 
 @kernel
-def column_left_over(x, rows, categorical, labels, y, weight, criterion, n_classes, least, lightest, sign, low, high):
+def column_left_over(x, rows, categorical, labels, y, weight, criterion, n_classes, least, lightest, sign, low, high, slack):
     """Find the least impurity that a split by one column leaves; `x` has its values, one for each of the rows."""
     n, missing = len(rows), 0
     for i in range(n):
@@ -162,16 +171,20 @@ def column_left_over(x, rows, categorical, labels, y, weight, criterion, n_class
                     total[int(x[i])] += weight[rows[i]]
                     s[int(x[i])] += weight[rows[i]] * target
             rank = np.argsort(np.where(total > 0, s / np.where(total > 0, total, 1.0), np.inf), kind="mergesort")
+            place = np.empty(most)
             for q in range(most):
-                for i in range(n):
-                    if x[i] == rank[q]:
-                        key[i] = q
+                place[rank[q]] = q
+            for i in range(n):
+                if not np.isnan(x[i]):
+                    key[i] = place[int(x[i])]
         for i in range(n):  # missing values last, as one value
             key[i] = np.inf if np.isnan(x[i]) else key[i]
         order = np.argsort(key, kind="mergesort")
         best = min(
             best,
-            left_over(key[order], rows[order], 0, labels, y, weight, criterion, n_classes, least, lightest, sign, low, high),
+            left_over(
+                key[order], rows[order], 0, labels, y, weight, criterion, n_classes, least, lightest, sign, low, high, slack
+            ),
         )
         if 0 < missing < n:
             turned = np.concatenate((order[n - missing :], order[: n - missing]))
@@ -180,7 +193,20 @@ def column_left_over(x, rows, categorical, labels, y, weight, criterion, n_class
             best = min(
                 best,
                 left_over(
-                    placed, rows[turned], missing + 1, labels, y, weight, criterion, n_classes, least, lightest, sign, low, high
+                    placed,
+                    rows[turned],
+                    missing + 1,
+                    labels,
+                    y,
+                    weight,
+                    criterion,
+                    n_classes,
+                    least,
+                    lightest,
+                    sign,
+                    low,
+                    high,
+                    slack,
                 ),
             )
     return best
@@ -188,7 +214,7 @@ def column_left_over(x, rows, categorical, labels, y, weight, criterion, n_class
 
 @kernel
 def node_left_over(
-    X, rows, categorical, labels, y, weight, criterion, n_classes, max_features, key, least, lightest, signs, low, high
+    X, rows, categorical, labels, y, weight, criterion, n_classes, max_features, key, least, lightest, signs, low, high, slack
 ):
     """Find the least impurity that any split of a node leaves, of the columns that it draws."""
     d = X.shape[1]
@@ -211,7 +237,7 @@ def node_left_over(
         best = min(
             best,
             column_left_over(
-                x, rows, categorical[j], labels, y, weight, criterion, n_classes, least, lightest, signs[j], low, high
+                x, rows, categorical[j], labels, y, weight, criterion, n_classes, least, lightest, signs[j], low, high, slack
             ),
         )
     return best

@@ -17,6 +17,7 @@ from lemmata.tree.pruning import pruned, pruning_path
 
 UNLIMITED = 2**31 - 1
 ROUNDING = 1e-10  # a sum of weights that should be a limit may fall short of it by rounding
+LARGEST = 1e100  # of y and of weights, so that sums of weighted squares are finite
 
 
 def value_block(X, weight, descent):
@@ -87,16 +88,14 @@ class DecisionTree(CategoricalColumns):
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
     }
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
-
     def _rows_of(self, blocks):
         """Return all rows as an array, with target and weight; unit weights are None."""
         X, y, weight = blocks.whole()
         weight = None if weight is None or np.all(weight == 1) else own(np.asarray(weight, dtype=float))
+        if weight is not None and not 1 / LARGEST < weight.sum() < LARGEST:
+            raise ValueError(
+                f"sample_weight sums to {weight.sum():.3g}, too far from 1 for sums of squares: scale the weights."
+            )
         return own(dense(X)), own(y), weight
 
     def _limits(self, n, d, total):

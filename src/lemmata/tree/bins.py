@@ -74,8 +74,8 @@ def strangers(x, values, codes):
 def midpoints(values):
     """Return the points halfway between neighbors of a sorted array: at least the left one and less than the right one."""
     left, right = values[:-1], values[1:]
-    middle = left + (right - left) / 2
-    return np.where(middle < right, middle, left)
+    middle = left / 2 + right / 2  # halves of the largest numbers do not overflow; of the least ones they round
+    return np.where((middle >= left) & (middle < right), middle, left)
 
 
 def quantile_edges(values, weight, max_bins):

@@ -6,6 +6,7 @@ limit on the number of leaves the order of splits is replayed, largest gain firs
 without the price, and its smallest best subtree compared.
 """
 
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -115,12 +116,13 @@ def audit(tree, found, task):
         rows[node], impurity[node] = len(found[node]), mixed[node] / total[node]
 
     threads.run(look, range(n), n_threads())
+    last = -1 if k > 1 else 0  # the value that constraints bound
     bounds, deep, keys = np.tile([-np.inf, np.inf], (n, 1)), tree.depth, keys_of_nodes(tree, task["seed"])
     for node in np.flatnonzero(tree.children_left != LEAF):
         child, sign = tree.children_left[node], signs[tree.feature[node]]
         bounds[child : child + 2] = bounds[node]
         if sign:
-            one, two = value[child, -1 if k > 1 else 0], value[child + 1, -1 if k > 1 else 0]
+            one, two = value[child, last], value[child + 1, last]
             up, down = (1, 0) if sign > 0 else (0, 1)
             bounds[child + down, 1] = min(bounds[child + down, 1], 0.5 * one + 0.5 * two)
             bounds[child + up, 0] = max(bounds[child + up, 0], 0.5 * one + 0.5 * two)
@@ -130,10 +132,12 @@ def audit(tree, found, task):
         alike = np.all(labels[own] == labels[own[0]]) and np.all(y[own] == y[own[0]])
         ended = deep[node] >= task["max_depth"] or len(own) < task["min_rows"] or alike
         best = np.inf
+        size = 1.0 if k > 1 else np.sqrt(mixed[node] / total[node]) + SPLIT_LIMIT * abs(value[node, 0])
+        slack = SPLIT_LIMIT * size  # what rounding can do to a mean
         if not ended:
             best = node_left_over(
                 X, own, categorical, labels, y, weight, kind, k, task["max_features"], keys[node], task["least"],
-                task["lightest"], signs, bounds[node, 0], bounds[node, 1],
+                task["lightest"], signs, bounds[node, 0], bounds[node, 1], slack,
             )  # fmt: skip
         if not inner:
             if mixed[node] - best >= task["min_gain"] * (1 - SPLIT_LIMIT):
@@ -142,14 +146,17 @@ def audit(tree, found, task):
         child, column = int(tree.children_left[node]), int(tree.feature[node])
         left, right = found[child], found[child + 1]
         gain[node] = max(mixed[node] - mixed[child] - mixed[child + 1], 0.0)
-        allowed = min(len(left), len(right)) >= task["least"] and min(total[child], total[child + 1]) >= task["lightest"]
+        allowed = not ended and min(len(left), len(right)) >= task["least"]
+        allowed &= min(total[child], total[child + 1]) >= task["lightest"]
         allowed &= gain[node] >= task["min_gain"] * (1 - SPLIT_LIMIT) - SPLIT_LIMIT * mixed[0]
         if signs.any():  # of values that the constraints bound
-            one, two = value[child, -1 if k > 1 else 0], value[child + 1, -1 if k > 1 else 0]
-            allowed &= (
-                (two - one) * signs[column] >= 0 and bounds[node, 0] <= min(one, two) and max(one, two) <= bounds[node, 1]
-            )
+            one, two = value[child, last], value[child + 1, last]
+            slack *= total[node] / min(total[child], total[child + 1])
+            allowed &= (two - one) * signs[column] >= -slack
+            allowed &= bounds[node, 0] - slack <= min(one, two) and max(one, two) <= bounds[node, 1] + slack
         short[node] = mixed[node] - best - gain[node] if allowed else np.inf
+        if allowed and not signs.any():  # a split that is better than any is one by a column that was not drawn
+            short[node] = abs(short[node])
         if categorical[column]:
             threshold[node] = np.nan
             present = X[left, column]
@@ -161,26 +168,34 @@ def audit(tree, found, task):
         missing_left[node] = tree.missing_go_to_left[node] if holes else 2 * total[child] > total[node] * (1 + TIE)
 
     threads.run(judge, range(n), n_threads())
+    if signs.any():  # values keep their bounds exactly, whatever was rounded
+        value[:, last] = np.clip(value[:, last], bounds[:, 0], bounds[:, 1])
+        value[:, 0] = 1 - value[:, 1] if k > 1 else value[:, 0]
     return Audit(short, value, impurity, gain, rows, total, threshold, missing_left, int(wrong_sets.sum()), could)
 
 
 def out_of_turn(tree, seen, max_leaves):
     """Replay the splits, largest gain first; return by how much a leaf that was passed over would have gained more."""
-    waiting, leaves, worst = [0], 1, 0.0
-    gains = np.where(tree.children_left != LEAF, seen.gain, seen.could)
-    while True:
-        able = [node for node in waiting if gains[node] >= 0]
-        if not able or leaves == max_leaves:
-            return worst
-        best = max(gains[node] for node in able)
-        split = [node for node in able if tree.children_left[node] != LEAF]
-        if not split:
+    inner = tree.children_left != LEAF
+    # Heaps of (-gain, node): of splits that were made, and of leaves that could have been split.
+    made, passed, leaves, worst = [], [], 1, 0.0
+
+    def wait(node):
+        if inner[node]:
+            heappush(made, (-seen.gain[node], node))
+        elif seen.could[node] >= 0:
+            heappush(passed, (-seen.could[node], node))
+
+    wait(0)
+    while (made or passed) and leaves != max_leaves:
+        if not made:
             return np.inf  # something could be split, and more leaves were allowed
-        node = max(split, key=lambda node: gains[node])
-        worst = max(worst, best - gains[node])
-        waiting.remove(node)
-        waiting += [int(tree.children_left[node]), int(tree.children_left[node]) + 1]
+        gain, node = heappop(made)
+        worst = max(worst, gain - passed[0][0] if passed else 0.0)
+        wait(int(tree.children_left[node]))
+        wait(int(tree.children_left[node]) + 1)
         leaves += 1
+    return np.inf if made else worst
 
 
 def same_thresholds(stored, expected):

@@ -11,9 +11,14 @@ from lemmata.core.data import is_sparse, is_stored
 
 
 class CategoricalColumns:
-    """Mixin of models that take categorical columns: the parameter `categorical_features`, and `_encoded`."""
+    """Mixin of trees and what is made of them, which take holes and text: `categorical_features`, and `_encoded`."""
 
     _categories = None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = tags.input_tags.string = True
+        return tags
 
     @property
     def categories_(self):
@@ -41,11 +46,11 @@ class CategoricalColumns:
             return X
         frame = _frame(X)
         if frame is None:
-            X = X if isinstance(X, np.ndarray) else np.asarray(X)
+            X = X if isinstance(X, np.ndarray) else _array(X)
             if X.ndim != 2:
                 return X
             columns = list(X.T)
-            types = [X.dtype.kind == "O" and any(isinstance(v, str) for v in column) for column in columns] if reset else None
+            types = [_has_text(column) for column in columns] if reset else None
             names = None
         else:
             if not reset:
@@ -70,6 +75,17 @@ def _frame(X):
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _array(X):
+    """Make an array of lists, in which text leaves numbers what they are."""
+    array = np.asarray(X)
+    return np.asarray(X, dtype=object) if array.dtype.kind == "U" else array
+
+
+def _has_text(column):
+    """Tell whether a column of an array holds text."""
+    return column.dtype.kind == "U" or (column.dtype.kind == "O" and any(isinstance(v, str) for v in column))
 
 
 def _is_text(column):
@@ -106,7 +122,7 @@ def _chosen(asked, n_columns, names):
 def _absent(values):
     """Mark the missing values of a column."""
     if values.dtype.kind == "O":
-        return np.array([v is None or v != v for v in values], dtype=bool)
+        return np.array([v is None or type(v).__name__ == "NAType" or v != v for v in values], dtype=bool)  # NA is of pandas
     return values != values
 
 

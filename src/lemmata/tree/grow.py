@@ -17,10 +17,11 @@ from lemmata.tree.draw import mix
 from lemmata.tree.partition import has_missing, heavier, mark_left, part, threshold_of
 from lemmata.tree.presort import ROW, ROWS
 from lemmata.tree.scan_classes import CHUNK, ENTROPY, ERROR, TIE, of_row, score_of
-from lemmata.tree.split import ABSOLUTE, SQUARED, find_split
+from lemmata.tree.split import ABSOLUTE, SQUARED, Node, Room, find_split
 
 U1, U2 = np.uint64(1), np.uint64(2)
 LN2 = np.log(2.0)
+ULP = 2.0**-50  # a few roundings of a mean
 
 
 class Data(NamedTuple):
@@ -60,7 +61,7 @@ class Limits(NamedTuple):
 @kernel
 def summary(data, criterion, rows, a, b, near, classes):
     """Describe a node: (value, weight, sum about the value, impurity times weight); class weights are written to `classes`."""
-    labels, y, weight = data[6], data[7], data[8]
+    labels, y, weight = data.labels, data.y, data.weight
     n_classes = len(classes)
     if criterion <= ERROR:
         classes[:] = 0.0
@@ -103,6 +104,8 @@ def summary(data, criterion, rows, a, b, near, classes):
         row = (rows[i] >> ROW) & ROWS
         w, u = of_row(weight, row), y[row] - value
         spread += w * u * u if criterion == SQUARED else w * abs(u)
+    if criterion == SQUARED:  # about the mean itself, of which the value has lost digits where y is large
+        spread = max(spread - off * off / total, 0.0)
     return value, total, off, spread
 
 
@@ -141,16 +144,15 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
     -------
     The arrays of a tree; and of each node left to others its number, rows, depth, key, bounds and value.
     """
-    elements, counted_at, n_codes, categorical, signs = data[0], data[3], data[4], data[5], data[9]
-    criterion, max_features, least, lightest, pair, _, _, max_leaves, min_gain, spread, pending = limits
-    rows, m, d = elements[len(elements) - 1], b0 - a0, len(n_codes)
+    elements, criterion, max_leaves = data.elements, limits.criterion, limits.max_leaves
+    rows, m, d, unit = elements[len(elements) - 1], b0 - a0, len(data.n_codes), TIE * limits.spread
     most = 0
     for j in range(d):
-        if counted_at[j] >= 0:
-            most = max(most, n_codes[j])
+        if data.counted_at[j] >= 0:
+            most = max(most, data.n_codes[j])
     by_class = criterion <= ERROR
     bins = most + 1
-    room = (
+    room = Room(
         np.empty(CHUNK, dtype=np.int64),
         np.empty(CHUNK),
         np.empty(m if criterion in (ERROR, ABSOLUTE) else 0),
@@ -167,7 +169,6 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
         np.zeros(m if criterion == ABSOLUTE else 0),
         np.zeros(m if criterion == ABSOLUTE else 0, dtype=np.uint64),
     )
-    options = (criterion, max_features, least, lightest, pair)
     spare = np.empty(m, dtype=np.uint64)
     size = 64
     feature, child = np.full(size, -2, dtype=np.int32), np.full(size, -1, dtype=np.int32)
@@ -191,25 +192,28 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
             a, b = at[node]
             v, total, off, mixed = summary(data, criterion, rows, a, b, near, classes)
             weights[node], samples[node], impurity[node] = total, b - a, mixed / total
+            low, high = bounds[node]
             if by_class:
                 for k in range(n_classes):
                     value[node, k] = classes[k] / total
+                if not low <= value[node, n_classes - 1] <= high:  # by rounding, as below
+                    value[node, 1] = min(max(value[node, 1], low), high)
+                    value[node, 0] = 1.0 - value[node, 1]
             else:
-                value[node, 0] = v
+                value[node, 0] = min(max(v, low), high)
             if ends(data, limits, rows, a, b, depths[node]):
                 continue
-            if samples[node] <= pending:
+            if samples[node] <= limits.pending:
                 left_out[n_left_out] = node
                 n_left_out += 1
                 continue
-            score, column, cut, to_left = find_split(
-                data, options, room, a, b, v, total, off, classes, mixed, seeds[node], bounds[node, 0], bounds[node, 1],
-                chosen[node],
-            )  # fmt: skip
+            slack = TIE * np.sqrt(mixed / total) + ULP * abs(v)
+            this = Node(a, b, v, total, off, mixed, low, high, slack)
+            score, column, cut, to_left = find_split(data, limits, room, this, classes, seeds[node], chosen[node])
             if column < 0:
                 continue
             gain[node] = gain_of(score, classes, total, off, mixed, criterion)
-            if gain[node] < min_gain * (1.0 - TIE):
+            if gain[node] < limits.min_gain * (1.0 - TIE):
                 gain[node] = 0.0
                 continue
             plan[node, 0], plan[node, 1], plan[node, 2] = column, cut, to_left
@@ -221,8 +225,8 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
         if max_leaves > 0:
             for i in range(n_waiting):
                 # the first among equals, whatever was rounded
-                if gain[waiting[i]] > gain[waiting[pick]] + TIE * spread or (
-                    gain[waiting[i]] >= gain[waiting[pick]] - TIE * spread and waiting[i] < waiting[pick]
+                if gain[waiting[i]] > gain[waiting[pick]] + unit or (
+                    gain[waiting[i]] >= gain[waiting[pick]] - unit and waiting[i] < waiting[pick]
                 ):
                     pick = i
         node = waiting[pick]
@@ -245,7 +249,7 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
         a, b = at[node]
         n_left = mark_left(data, a, b, column, cut, to_left, chosen[node], marks)
         feature[node], child[node] = column, count
-        if categorical[column]:
+        if data.categorical[column]:
             if n_sets == len(sets):
                 sets = _taller(sets)
             sets[n_sets], set_of[node], threshold[node] = chosen[node], n_sets, np.nan
@@ -266,8 +270,8 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
         ):
             for k in range(len(elements) - 1):
                 part(elements[k], a, b, marks, spare)
-        if signs[column] != 0:
-            _tighten(data, limits, rows, a, a + n_left, b, near, signs[column], bounds, count, classes)
+        if data.signs[column] != 0:
+            _tighten(data, criterion, rows, a, a + n_left, b, near, data.signs[column], bounds, count, classes)
         first, fresh, leaves = count, 2, leaves + 1
         count += 2
     others = left_out[:n_left_out]
@@ -297,8 +301,8 @@ def _taller(x):
 @kernel
 def ends(data, limits, rows, a, b, depth):
     """Tell whether a node is a leaf for a reason that is seen at once: too deep, too small, or nothing to tell apart."""
-    labels, y = data[6], data[7]
-    if depth >= limits[6] or b - a < limits[5] or b - a < 2 * limits[2]:
+    labels, y = data.labels, data.y
+    if depth >= limits.max_depth or b - a < limits.min_rows or b - a < 2 * limits.least:
         return True
     first = (rows[a] >> ROW) & ROWS
     for i in range(a + 1, b):
@@ -309,9 +313,8 @@ def ends(data, limits, rows, a, b, depth):
 
 
 @kernel
-def _tighten(data, limits, rows, a, middle, b, near, sign, bounds, first, classes):
+def _tighten(data, criterion, rows, a, middle, b, near, sign, bounds, first, classes):
     """Bound the values of two children by the middle between them, so that no descendant breaks the constraint."""
-    criterion = limits[0]
     one = summary(data, criterion, rows, a, middle, near, classes)[0]
     if criterion <= ERROR:
         one = classes[1] / classes.sum()

@@ -12,24 +12,23 @@ U1, SIX, LOW6 = np.uint64(1), np.uint64(6), np.uint64(63)
 @kernel
 def mark_left(data, a, b, column, cut, missing_left, chosen, marks):
     """Mark the rows that go left; return how many do."""
-    elements, sorted_at, codes, counted_at, n_codes, categorical = data[0], data[1], data[2], data[3], data[4], data[5]
     count = 0
-    if counted_at[column] < 0:
-        e = elements[sorted_at[column]]
+    if data.counted_at[column] < 0:
+        e = data.elements[data.sorted_at[column]]
         for i in range(a, b):
             rank = np.int64(e[i] >> RANK)
             left = rank <= cut or (missing_left and rank == MISSING)
             marks[(e[i] >> ROW) & ROWS] = left
             count += left
         return count
-    own, last = codes[counted_at[column]], n_codes[column]
-    e = elements[len(elements) - 1]
+    own, last, categorical = data.codes[data.counted_at[column]], data.n_codes[column], data.categorical[column]
+    e = data.elements[len(data.elements) - 1]
     for i in range(a, b):
         row = (e[i] >> ROW) & ROWS
         c = own[row]
         if c == last:
             left = missing_left
-        elif categorical[column]:
+        elif categorical:
             left = ((chosen[np.uint64(c) >> SIX] >> (np.uint64(c) & LOW6)) & U1) > 0
         else:
             left = c <= cut
@@ -56,22 +55,21 @@ def part(e, a, b, marks, spare):
 @kernel
 def has_missing(data, a, b, column):
     """Tell whether a row of the node misses the value of a column."""
-    elements, sorted_at, codes, counted_at, n_codes = data[0], data[1], data[2], data[3], data[4]
-    if not data[12][column]:
+    if not data.missing_at[column]:
         return False
-    if counted_at[column] < 0:
-        return (elements[sorted_at[column]][b - 1] >> RANK) == MISSING
-    own, rows = codes[counted_at[column]], elements[len(elements) - 1]
+    if data.counted_at[column] < 0:
+        return (data.elements[data.sorted_at[column]][b - 1] >> RANK) == MISSING
+    own, last, rows = data.codes[data.counted_at[column]], data.n_codes[column], data.elements[len(data.elements) - 1]
     count = 0
     for i in range(a, b):
-        count += own[(rows[i] >> ROW) & ROWS] == n_codes[column]
+        count += own[(rows[i] >> ROW) & ROWS] == last
     return count > 0
 
 
 @kernel
 def heavier(data, rows, a, b, marks):
     """Tell whether the left side has more than half of the weight, by more than rounding."""
-    weight, total, left = data[8], 0.0, 0.0
+    weight, total, left = data.weight, 0.0, 0.0
     for i in range(a, b):
         row = (rows[i] >> ROW) & ROWS
         w = of_row(weight, row)
@@ -83,10 +81,9 @@ def heavier(data, rows, a, b, marks):
 @kernel
 def threshold_of(data, a, b, column, cut, values, offsets):
     """Give the midpoint of the last value on the left and the first on the right; infinity if only missing ones follow."""
-    elements, sorted_at, codes, counted_at, n_codes = data[0], data[1], data[2], data[3], data[4]
     next_rank = MISSING
-    if counted_at[column] < 0:
-        e = elements[sorted_at[column]]
+    if data.counted_at[column] < 0:
+        e = data.elements[data.sorted_at[column]]
         low, high = a, b  # the first element beyond the cut, by halving
         while low < high:
             middle = (low + high) // 2
@@ -97,7 +94,7 @@ def threshold_of(data, a, b, column, cut, values, offsets):
         if low < b:
             next_rank = np.int64(e[low] >> RANK)
     else:
-        own, rows, last = codes[counted_at[column]], elements[len(elements) - 1], n_codes[column]
+        own, last, rows = data.codes[data.counted_at[column]], data.n_codes[column], data.elements[len(data.elements) - 1]
         for i in range(a, b):
             c = np.int64(own[(rows[i] >> ROW) & ROWS])
             if cut < c < last and c < next_rank:

@@ -20,6 +20,7 @@ from lemmata.tree.presort import RANK, ROW, ROWS
 GINI, ENTROPY, ERROR = 0, 1, 2
 CHUNK = 512
 TIE = 1e-12  # of the impurity: rounding is a thousand times less, and what a user can see a thousand times more
+FEATHER = 1e-9  # share of a node's weight below which a side is too light for its mean to be known beside the other
 U1 = np.uint64(1)
 
 
@@ -67,6 +68,12 @@ def of_row(weight, row):
 
 
 @kernel
+def over(x, weight):
+    """Divide by the weight of a side; one that is all rounding, beside much heavier rows, counts for nothing."""
+    return x / weight if weight > 0 else 0.0
+
+
+@kernel
 def xlogx(x):
     """Give x ln x, 0 at 0."""
     return x * np.log(x) if x > 0 else 0.0
@@ -89,7 +96,7 @@ def score_of(left, right, criterion):
         else:
             a, b = max(a, left[k]), max(b, right[k])
     if criterion == GINI:
-        return (a / wl if wl > 0 else 0.0) + (b / wr if wr > 0 else 0.0)
+        return over(a, wl) + over(b, wr)
     return a + b - (xlogx(wl) + xlogx(wr) if criterion == ENTROPY else 0.0)
 
 
@@ -152,27 +159,35 @@ def scan_classes(
         left[k] += w
         right[k] -= w
         wl += w
-        wr -= w
+        wr = max(wr - w, 0.0)
         if criterion == ERROR:
             sl, sr = max(sl, left[k]), suffix[i - a]
         n_left += 1
         if (e[i] >> RANK) == (e[i + 1] >> RANK) or n_left < least or n - n_left < least or wl < lightest or wr < lightest:
             continue
         if criterion == GINI:
-            v = sl / wl + sr / wr
+            v = over(sl, wl) + min(over(sr, wr), wr)  # beside much heavier rows the right side is all rounding; Σ r² ≤ R²
         elif criterion == ENTROPY:
             v = sl + sr - (xlogx(wl) + xlogx(wr) if len(logs) == 0 else logs[int(wl)] + logs[int(wr)])
         else:
             v = sl + sr
-        if v > best + tie and in_order(left[1] / wl, right[1] / wr, sign, low, high):
+        if v > best + tie and in_order(left[1], wl, right[1], wr, sign, low, high, TIE):
             best, position = v, i
     return best, position
 
 
 @kernel
-def in_order(left, right, sign, low, high):
-    """Tell whether two sides obey a monotone constraint and stay within the bounds from above."""
-    return (right - left) * sign >= 0 and min(left, right) >= low and max(left, right) <= high
+def in_order(left, wl, right, wr, sign, low, high, slack):
+    """Tell whether the means of two sides obey a monotone constraint and stay within the bounds from above, but for rounding.
+
+    Sums `left` and `right` are over sides of the weights wl and wr; the slack is that of the mean of all.
+    """
+    if sign == 0 and low == -np.inf and high == np.inf:
+        return True
+    if min(wl, wr) < FEATHER * (wl + wr):
+        return False
+    one, two, slack = left / wl, right / wr, slack * (wl + wr) / min(wl, wr)
+    return (two - one) * sign >= -slack and min(one, two) >= low - slack and max(one, two) <= high + slack
 
 
 @kernel
@@ -196,14 +211,14 @@ def scan_class_bins(
         wl, wr = 0.0, 0.0
         for k in range(len(total)):
             left[k] += weights[b, k]
-            right[k] = total[k] - left[k]
+            right[k] = max(total[k] - left[k], 0.0)
         for k in range(len(total)):
             wl += left[k]
             wr += right[k]
         if n_left < least or n - n_left < least or wl < lightest or wr < lightest:
             continue
         v = score_of(left, right, criterion)
-        if v > best + tie and in_order(left[1] / wl, right[1] / wr, sign, low, high):
+        if v > best + tie and in_order(left[1], wl, right[1], wr, sign, low, high, TIE):
             best, position = v, i
     return best, position
 

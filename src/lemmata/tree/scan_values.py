@@ -12,11 +12,13 @@ Reference: Fenwick, Software: Practice and Experience, 1994.
 
 from lemmata.core.kernel import kernel
 from lemmata.tree.presort import RANK, ROW, ROWS
-from lemmata.tree.scan_classes import in_order, of_row
+from lemmata.tree.scan_classes import in_order, of_row, over
 
 
 @kernel
-def scan_mean(e, a, stop, n, y, weight, mean, total, sum_total, wl, sum_left, least, lightest, best, tie, sign, low, high):
+def scan_mean(
+    e, a, stop, n, y, weight, mean, total, sum_total, wl, sum_left, least, lightest, best, tie, sign, low, high, slack
+):
     """Find the best cut by squares; return (score, position).
 
     Parameters
@@ -25,6 +27,7 @@ def scan_mean(e, a, stop, n, y, weight, mean, total, sum_total, wl, sum_left, le
     total, sum_total : Weight of the node, and the sum, which is zero up to rounding.
     wl, sum_left : The same of the rows that are left of every cut, because they miss the value.
     e, a, stop, n, least, lightest, best, tie, sign, low, high : As in `scan_classes`, for means.
+    slack : By how much rounding may break a constraint; see `in_order`.
     """
     position, n_left = -1, n - (stop - a) - 1
     for i in range(a, stop):
@@ -35,18 +38,36 @@ def scan_mean(e, a, stop, n, y, weight, mean, total, sum_total, wl, sum_left, le
         n_left += 1
         if (e[i] >> RANK) == (e[i + 1] >> RANK) or n_left < least or n - n_left < least:
             continue
-        wr, sum_right = total - wl, sum_total - sum_left
+        wr, sum_right = max(total - wl, 0.0), sum_total - sum_left
         if wl < lightest or wr < lightest:
             continue
-        v = sum_left * sum_left / wl + sum_right * sum_right / wr
-        if v > best + tie and in_order(mean + sum_left / wl, mean + sum_right / wr, sign, low, high):
+        v = over(sum_left * sum_left, wl) + over(sum_right * sum_right, wr)
+        if v > best + tie and in_order(sum_left, wl, sum_right, wr, sign, low - mean, high - mean, slack):
             best, position = v, i
     return best, position
 
 
 @kernel
 def scan_mean_bins(
-    order, rows, weights, sums, n, n_left, mean, total, sum_total, wl, sum_left, least, lightest, best, tie, sign, low, high
+    order,
+    rows,
+    weights,
+    sums,
+    n,
+    n_left,
+    mean,
+    total,
+    sum_total,
+    wl,
+    sum_left,
+    least,
+    lightest,
+    best,
+    tie,
+    sign,
+    low,
+    high,
+    slack,
 ):
     """Find the best cut by squares between values that are counted, not sorted; return (score, position in the order)."""
     position = -1
@@ -55,11 +76,11 @@ def scan_mean_bins(
         n_left += rows[b]
         wl += weights[b]
         sum_left += sums[b]
-        wr, sum_right = total - wl, sum_total - sum_left
+        wr, sum_right = max(total - wl, 0.0), sum_total - sum_left
         if n_left < least or n - n_left < least or wl < lightest or wr < lightest:
             continue
-        v = sum_left * sum_left / wl + sum_right * sum_right / wr
-        if v > best + tie and in_order(mean + sum_left / wl, mean + sum_right / wr, sign, low, high):
+        v = over(sum_left * sum_left, wl) + over(sum_right * sum_right, wr)
+        if v > best + tie and in_order(sum_left, wl, sum_right, wr, sign, low - mean, high - mean, slack):
             best, position = v, i
     return best, position
 
@@ -135,7 +156,7 @@ def scan_median(
         total += w
         sum_total += w * (y[row] - center)
         if i > a:
-            right -= w
+            right = max(right - w, 0.0)
         n_left += 1
         if (e[i] >> RANK) == (e[i + 1] >> RANK) or n_left < least or n - n_left < least or total < lightest or right < lightest:
             continue

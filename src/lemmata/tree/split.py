@@ -9,6 +9,8 @@ share of each class is tried in turn, which is a heuristic, and so is the order 
 References: Fisher, Journal of the American Statistical Association, 1958; Breiman, Friedman, Olshen & Stone, 1984, theorem 4.5.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lemmata.core.kernel import kernel
@@ -90,169 +92,216 @@ def sort_bins(order, key):
         order[k + 1] = c
 
 
+class Room(NamedTuple):
+    """Arrays to work in, so that a search makes none of its own."""
+
+    prefix: np.ndarray  # counts and scores of a chunk of cuts
+    score: np.ndarray
+    suffix: np.ndarray  # what lies right of each cut
+    left: np.ndarray  # weights of the classes on either side
+    right: np.ndarray
+    bin_rows: np.ndarray  # rows, weights and sums of each value of a column that is counted
+    bin_weights: np.ndarray
+    bin_sums: np.ndarray
+    order: np.ndarray  # the values that occur
+    keys: np.ndarray  # what categories are ordered by
+    columns: np.ndarray  # in the order in which they are drawn
+    tree_weights: np.ndarray  # partial sums over the ranks of y
+    tree_sums: np.ndarray
+    sorted_y: np.ndarray
+    buffer: np.ndarray  # elements of a column that is counted, put in order
+
+
+class Node(NamedTuple):
+    """What a search knows of its node."""
+
+    a: int  # where its elements begin and end
+    b: int
+    center: float  # mean (or median) of y
+    total: float  # weight
+    sum_total: float  # of the distances to the center, times weight
+    impurity: float  # times weight: the unit of ties
+    low: float  # bounds of its values
+    high: float
+    slack: float  # by how much means may break a constraint by rounding
+
+
 @kernel
-def find_split(data, options, room, a, b, center, total, sum_total, classes, impurity, key, low, high, best_set):
+def find_split(data, limits, room, node, classes, key, best_set):
     """Find the best split of a node.
 
     Parameters
     ----------
-    data : See `grow.Data`: elements, where each column has them, codes, labels, y, weights …
-    options : Criterion and limits.
-    room : Arrays to work in.
-    a, b : Where the node begins and ends in the elements.
-    center, total, sum_total : Mean (or median) of y, weight of the node, and the sum about the center.
+    data, limits : See `grow.Data` and `grow.Limits`.
     classes : Weight of each class in the node.
-    impurity : Times the weight of the node: the unit of ties.
     key : What the node draws its columns by.
-    low, high : Bounds of its values.
     best_set : Where the categories that go left are written.
 
     Returns
     -------
     score, column, cut, missing_left : The cut is the rank or code up to which rows go left; the column is -1 without a split.
     """
-    elements, sorted_at, codes, counted_at, n_codes, categorical, labels, y, weight, signs, place, logs, missing_at = data
-    criterion, max_features, least, lightest, pair = options
-    (
-        prefix,
-        score,
-        suffix,
-        left,
-        right,
-        bin_rows,
-        bin_weights,
-        bin_sums,
-        order,
-        keys,
-        columns,
-        tree_w,
-        tree_s,
-        sorted_y,
-        buffer,
-    ) = room
-    n, d = b - a, len(n_codes)
-    n_classes = len(classes)
-    by_class = criterion <= ERROR
-    best, column, cut, best_missing = -np.inf, -1, -1, False
-    tie = TIE * impurity
+    d = len(data.n_codes)
+    best, column, cut, missing_left, drawn = -np.inf, -1, -1, False, 0
     for j in range(d):
-        columns[j] = j
-    if max_features < d:
-        shuffle(key, columns)
-    drawn = 0
-    rows = elements[len(elements) - 1]
-    if criterion == ABSOLUTE:  # the last column of elements has the rows in the order of y
-        for i in range(a, b):
+        room.columns[j] = j
+    if limits.max_features < d:
+        shuffle(key, room.columns)
+    if limits.criterion == ABSOLUTE:  # the last column of elements has the rows in the order of y
+        rows = data.elements[len(data.elements) - 1]
+        for i in range(node.a, node.b):
             row = (rows[i] >> ROW) & ROWS
-            place[row] = i - a
-            sorted_y[i - a] = y[row]
+            data.place[row] = i - node.a
+            room.sorted_y[i - node.a] = data.y[row]
     for q in range(d):
-        if drawn >= max_features and column >= 0:
+        if drawn >= limits.max_features and column >= 0:
             break
-        j = columns[q]
-        sign = signs[j]
-        if counted_at[j] < 0:
-            e = elements[sorted_at[j]]
-            if (e[a] >> RANK) == (e[b - 1] >> RANK):
-                continue
-            drawn += 1
-            missing = count_missing(e, a, b) if missing_at[j] else 0
-            for side in range(2 if missing > 0 else 1):
-                stop = b - 1 if side == 0 else b - missing - 1
-                position = -1
-                if pair:
-                    ones = 0
-                    if side == 1:
-                        for i in range(b - missing, b):
-                            ones += np.int64(e[i] & U1)
-                    s, position = scan_pair(
-                        e, a, stop, n, np.int64(classes[1]), side * missing, ones, least, best, tie, prefix, score
-                    )
-                elif by_class:
-                    left[:] = 0.0
-                    if side == 1:
-                        for i in range(b - missing, b):
-                            row = (e[i] >> ROW) & ROWS
-                            left[labels[row]] += of_row(weight, row)
-                    s, position = scan_classes(
-                        e, a, stop, n, labels, weight, classes, left, right, criterion, least, lightest, best, tie, suffix,
-                        logs, sign, low, high,
-                    )  # fmt: skip
-                elif criterion == SQUARED:
-                    wl, sl = 0.0, 0.0
-                    if side == 1:
-                        for i in range(b - missing, b):
-                            row = (e[i] >> ROW) & ROWS
-                            w = of_row(weight, row)
-                            wl += w
-                            sl += w * (y[row] - center)
-                    s, position = scan_mean(
-                        e, a, stop, n, y, weight, center, total, sum_total, wl, sl, least, lightest, best, tie, sign, low, high
-                    )
-                else:
-                    s, position = scan_median(
-                        e, a, stop, b, n, y, weight, place, sorted_y, center, side == 1, least, lightest, best, tie,
-                        tree_w[: n + 1], tree_s[: n + 1], suffix,
-                    )  # fmt: skip
+        j = room.columns[q]
+        if data.counted_at[j] < 0 and limits.pair:
+            e, holes, tie = data.elements[data.sorted_at[j]], data.missing_at[j], TIE * node.impurity
+            varies, s, at, side = best_of_pair(
+                e, node.a, node.b, holes, np.int64(classes[1]), limits.least, best, tie, room.prefix, room.score
+            )
+        elif data.counted_at[j] < 0:
+            varies, s, at, side = best_of_sorted(data, limits, room, node, classes, j, best)
+        else:
+            varies, s, at, side = best_of_counted(data, limits, room, node, classes, j, best, best_set)
+        drawn += varies
+        if at >= 0:
+            best, column, cut, missing_left = s, j, at, side
+    return best, column, cut, missing_left
+
+
+@kernel
+def best_of_pair(e, a, b, holes, ones, least, best, tie, prefix, score):
+    """Do as `best_of_sorted` for two classes by Gini, rows counted: the usual case, in few arguments, which cost time too."""
+    cut, missing_left = -1, False
+    if (e[a] >> RANK) == (e[b - 1] >> RANK):
+        return False, best, cut, missing_left
+    missing = count_missing(e, a, b) if holes else 0
+    s, position = scan_pair(e, a, b - 1, b - a, ones, 0, 0, least, best, tie, prefix, score)
+    if position >= 0:
+        best, cut = s, np.int64(e[position] >> RANK)
+    if missing > 0:
+        among = 0
+        for i in range(b - missing, b):
+            among += np.int64(e[i] & U1)
+        s, position = scan_pair(e, a, b - missing - 1, b - a, ones, missing, among, least, best, tie, prefix, score)
+        if position >= 0:
+            best, cut, missing_left = s, np.int64(e[position] >> RANK), True
+    return True, best, cut, missing_left
+
+
+@kernel
+def best_of_sorted(data, limits, room, node, classes, j, best):
+    """Find the best cut of a sorted column; return (whether it varies, score, rank or -1, whether missing values go left)."""
+    labels, y, weight, sign = data.labels, data.y, data.weight, data.signs[j]
+    criterion, least, lightest = limits.criterion, limits.least, limits.lightest
+    a, b, n, tie = node.a, node.b, node.b - node.a, TIE * node.impurity
+    e = data.elements[data.sorted_at[j]]
+    cut, missing_left = -1, False
+    if (e[a] >> RANK) == (e[b - 1] >> RANK):
+        return False, best, cut, missing_left
+    missing = count_missing(e, a, b) if data.missing_at[j] else 0
+    for side in range(2 if missing > 0 else 1):
+        stop = b - 1 if side == 0 else b - missing - 1
+        first_left = b if side == 0 else b - missing  # rows from here on are left of every cut
+        if criterion <= ERROR:
+            room.left[:] = 0.0
+            for i in range(first_left, b):
+                row = (e[i] >> ROW) & ROWS
+                room.left[labels[row]] += of_row(weight, row)
+            s, position = scan_classes(
+                e, a, stop, n, labels, weight, classes, room.left, room.right, criterion, least, lightest, best, tie,
+                room.suffix, data.logs, sign, node.low, node.high,
+            )  # fmt: skip
+        elif criterion == SQUARED:
+            wl, sl = 0.0, 0.0
+            for i in range(first_left, b):
+                row = (e[i] >> ROW) & ROWS
+                w = of_row(weight, row)
+                wl += w
+                sl += w * (y[row] - node.center)
+            s, position = scan_mean(
+                e, a, stop, n, y, weight, node.center, node.total, node.sum_total, wl, sl, least, lightest, best, tie, sign,
+                node.low, node.high, node.slack,
+            )  # fmt: skip
+        else:
+            s, position = scan_median(
+                e, a, stop, b, n, y, weight, data.place, room.sorted_y, node.center, side == 1, least, lightest, best, tie,
+                room.tree_weights[: n + 1], room.tree_sums[: n + 1], room.suffix,
+            )  # fmt: skip
+        if position >= 0:
+            best, cut, missing_left = s, np.int64(e[position] >> RANK), side == 1
+    return True, best, cut, missing_left
+
+
+@kernel
+def best_of_counted(data, limits, room, node, classes, j, best, best_set):
+    """Find the best cut of a counted column, or the best set of its categories; return as `best_of_sorted`, with a code."""
+    criterion, least, lightest, sign = limits.criterion, limits.least, limits.lightest, data.signs[j]
+    n, tie, by_class, n_classes = node.b - node.a, TIE * node.impurity, limits.criterion <= ERROR, len(classes)
+    rows, own, last = data.elements[len(data.elements) - 1], data.codes[data.counted_at[j]], data.n_codes[j]
+    bin_rows, bin_weights, bin_sums, order = room.bin_rows, room.bin_weights, room.bin_sums, room.order
+    cut, missing_left = -1, False
+    found = fill_bins(
+        rows, node.a, node.b, own, last, data.labels, data.y, data.weight, node.center, by_class, bin_rows, bin_weights,
+        bin_sums, order,
+    )  # fmt: skip
+    if found == 1:
+        return False, best, cut, missing_left
+    missing = bin_rows[last]
+    valid = found - 1 if missing > 0 else found
+    for turn in range(n_classes if data.categorical[j] and by_class and n_classes > 2 else 1):
+        if data.categorical[j]:
+            key_bins(order[:valid], bin_weights, bin_sums, by_class, 1 if n_classes == 2 else turn, room.keys)
+            sort_bins(order[:valid], room.keys)
+        for side in range(2 if missing > 0 else 1):
+            cuts = order[:found] if side == 0 else order[:valid]
+            n_left = missing if side == 1 else 0
+            if by_class:
+                for k in range(n_classes):
+                    room.left[k] = bin_weights[last, k] if side == 1 else 0.0
+                s, position = scan_class_bins(
+                    cuts, bin_rows, bin_weights, n, n_left, classes, room.left, room.right, criterion, least, lightest, best,
+                    tie, sign, node.low, node.high,
+                )  # fmt: skip
+            elif criterion == SQUARED:
+                wl, sl = (bin_weights[last, 0], bin_sums[last]) if side == 1 else (0.0, 0.0)
+                s, position = scan_mean_bins(
+                    cuts, bin_rows, bin_weights[:, 0], bin_sums, n, n_left, node.center, node.total, node.sum_total, wl, sl,
+                    least, lightest, best, tie, sign, node.low, node.high, node.slack,
+                )  # fmt: skip
+            else:
+                into_buffer(rows, node.a, node.b, own, order[:found], room.keys, bin_rows, room.buffer)
+                s, position = scan_median(
+                    room.buffer, 0, n - n_left - 1, n, n, data.y, data.weight, data.place, room.sorted_y, node.center,
+                    side == 1, least, lightest, best, tie, room.tree_weights[: n + 1], room.tree_sums[: n + 1], room.suffix,
+                )  # fmt: skip
                 if position >= 0:
-                    best, column, cut, best_missing = s, j, np.int64(e[position] >> RANK), side == 1
-            continue
-        own = codes[counted_at[j]]
-        found = fill_bins(
-            rows, a, b, own, n_codes[j], labels, y, weight, center, by_class, bin_rows, bin_weights, bin_sums, order
-        )
-        if found == 1:
-            continue
-        drawn += 1
-        last = n_codes[j]
-        missing = bin_rows[last]
-        valid = found - 1 if missing > 0 else found
-        for turn in range(n_classes if categorical[j] and by_class and n_classes > 2 else 1):
-            if categorical[j]:
-                for i in range(valid):
-                    c = order[i]
-                    if by_class:
-                        w = 0.0
-                        for k in range(n_classes):
-                            w += bin_weights[c, k]
-                        keys[c] = bin_weights[c, 1 if n_classes == 2 else turn] / w
-                    else:
-                        keys[c] = bin_sums[c] / bin_weights[c, 0]
-                sort_bins(order[:valid], keys)
-            for side in range(2 if missing > 0 and valid > 0 else 1):
-                cuts = order[:found] if side == 0 else order[:valid]
-                n_left = missing if side == 1 else 0
-                if by_class:
-                    for k in range(n_classes):
-                        left[k] = bin_weights[last, k] if side == 1 else 0.0
-                    s, position = scan_class_bins(
-                        cuts, bin_rows, bin_weights, n, n_left, classes, left, right, criterion, least, lightest, best, tie,
-                        sign, low, high,
-                    )  # fmt: skip
-                elif criterion == SQUARED:
-                    wl, sl = (bin_weights[last, 0], bin_sums[last]) if side == 1 else (0.0, 0.0)
-                    s, position = scan_mean_bins(
-                        cuts, bin_rows, bin_weights[:, 0], bin_sums, n, n_left, center, total, sum_total, wl, sl, least,
-                        lightest, best, tie, sign, low, high,
-                    )  # fmt: skip
-                else:
-                    into_buffer(rows, a, b, own, order[:found], keys, bin_rows, buffer)
-                    stop = n - 1 if side == 0 else n - missing - 1
-                    s, position = scan_median(
-                        buffer, 0, stop, n, n, y, weight, place, sorted_y, center, side == 1, least, lightest, best, tie,
-                        tree_w[: n + 1], tree_s[: n + 1], suffix,
-                    )  # fmt: skip
-                    if position >= 0:
-                        position = np.int64(buffer[position] >> RANK)
-                if position >= 0:
-                    best, column, cut, best_missing = s, j, cuts[position], side == 1
-                    if categorical[j]:
-                        best_set[:] = np.uint64(0)
-                        for i in range(position + 1):
-                            if cuts[i] < last:
-                                code = np.uint64(cuts[i])
-                                best_set[code >> SIX] |= U1 << (code & LOW6)
-    return best, column, cut, best_missing
+                    position = np.int64(room.buffer[position] >> RANK)
+            if position >= 0:
+                best, cut, missing_left = s, cuts[position], side == 1
+                if data.categorical[j]:
+                    best_set[:] = np.uint64(0)
+                    for i in range(position + 1):
+                        code = np.uint64(cuts[i])
+                        best_set[code >> SIX] |= U1 << (code & LOW6)
+    return True, best, cut, missing_left
+
+
+@kernel
+def key_bins(order, bin_weights, bin_sums, by_class, k, keys):
+    """Write what categories are ordered by: the mean of y, or the share of class k."""
+    for i in range(len(order)):
+        c = order[i]
+        if by_class:
+            w = 0.0
+            for m in range(bin_weights.shape[1]):
+                w += bin_weights[c, m]
+            keys[c] = bin_weights[c, k] / w
+        else:
+            keys[c] = bin_sums[c] / bin_weights[c, 0]
 
 
 @kernel
