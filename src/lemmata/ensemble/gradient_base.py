@@ -7,11 +7,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.config import n_threads
 from lemmata.core.estimator import Iterative
 from lemmata.core.random import generator
-from lemmata.ensemble.crew import Crew
 from lemmata.ensemble.gradient_certificate import certificate
+from lemmata.ensemble.gradient_histogram import new_codes
 from lemmata.ensemble.gradient_stages import Limits, Rule, Stages, as_arrays
 from lemmata.tree.base import signs_of
 from lemmata.tree.bins import learn_bins
@@ -79,15 +78,10 @@ class GradientBoosting(CategoricalColumns, Iterative):
         loss = self._loss
         self.init_ = loss.best_constant(*training)
         bins = learn_bins(X, weight, self.max_bins, self.is_categorical_)
-        crew = Crew(max(1, min(n_threads(), -(-n // 2048))))
+        codes = new_codes(bins.codes(X, -(-X.shape[1] // 8) * 8), bins, self._trends())
         state = (np.repeat(self.init_[:, None], n, axis=1), (), np.empty((0, 2)))
-
-        def lead():
-            codes = bins.codes(X, -(-X.shape[1] // 8) * 8)
-            stages = Stages(crew, codes, bins, self._trends(), self._limits(used), self._rule(), y, used, state[0])
-            return self._run(stages, state, watched, weight, blocks, asked)
-
-        run = crew.led(lead)
+        with Stages(codes, bins, self._limits(used), self._rule(), y, used, state[0]) as stages:
+            run = self._run(stages, state, watched, weight, blocks, asked)
         _, trees, scores = run.state
         if not trees:
             raise KeyboardInterrupt("interrupted before the first stage")

@@ -4,251 +4,329 @@ Every leaf that may be split knows its best split and what it gains; the leaf wi
 are enough leaves. Splitting a leaf means to partition its rows, to fill the histogram of the smaller child, to subtract it from
 the parent's, which becomes that of the larger one, and to look for the best split of each child.
 
-The order of splits decides which leaves are split at all, and nothing else: so threads may work ahead. While one splits the
-best leaf, another splits the next best, which will have its turn unless the leaves run out before; the turns are then
-taken in the order of gains, and the tree is the same for any number of threads. Nobody works ahead on a leaf that gains much
-less than what was worth a split in the tree before. Of a large leaf, threads take equal parts of the rows.
+All threads grow the same tree in step. Each partitions and sums up the rows that are its own (`gradient_histogram`); they meet;
+each adds up what all have for a share of the columns, and looks for the best split of these; they meet again, and each sees
+for itself which column is the best. So every thread knows the whole tree, nobody waits for orders, and since sums of integers
+are exact the tree is the same for any number of threads.
 """
 
-from bisect import insort
-from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
-from lemmata.ensemble.gradient_histogram import add_histogram
-from lemmata.ensemble.gradient_nodes import (
+from lemmata.core.kernel import kernel
+from lemmata.core.meeting import meet, new_marks
+from lemmata.ensemble.gradient_histogram import (
+    TILE,
     Codes,
-    Target,
-    choose,
-    choose_root,
-    divide,
-    expand,
-    fill_root,
-    fill_small,
-    new_pair,
-    new_room,
+    fill_all,
+    fill_histogram,
+    histogram_length,
+    part,
+    part_all,
+    quantize,
+    shares,
 )
-from lemmata.ensemble.gradient_splits import NO_SPLIT
+from lemmata.ensemble.gradient_splits import (
+    HIGH,
+    LOW,
+    NO_SPLIT,
+    best_column,
+    fill_table,
+    gain_of,
+    scan_column,
+    where_missing,
+)
 from lemmata.tree.draw import mix, shuffle
+from lemmata.tree.heap import pop, push
 
-LARGE = 30_000  # rows from which a leaf is shared by threads
-WORTH = 1.0  # of the smallest gain of the tree before: work ahead for more only
-
-
-class Leaf:
-    """A node while the tree grows: its rows, its sums, its histogram, and the best split of it."""
-
-    def __init__(self, a, b, depth, total, bounds, key):
-        self.a, self.b, self.depth, self.total, self.bounds, self.key = a, b, depth, total, bounds, key
-        self.hist, self.gain, self.claimed, self.children, self.done = None, NO_SPLIT, False, None, False
-
-    def __lt__(self, other):
-        return self.gain > other.gain or (self.gain == other.gain and self.order < other.order)
+MOST_BYTES = 1 << 28  # of histograms that are kept for leaves to come; without, a leaf's are summed up anew
+U1, U2 = np.uint64(1), np.uint64(2)
 
 
-class Grower:
-    """Grows trees on one table of codes.
+class Nodes(NamedTuple):
+    """The nodes of a tree, for each thread one copy: all are alike but for the places of the thread's own rows."""
+
+    first: np.ndarray  # where the rows begin
+    last: np.ndarray  # and where they end
+    depth: np.ndarray
+    slot: np.ndarray  # of its histogram, −1 for none
+    total: np.ndarray  # packed sums
+    bounds: np.ndarray  # of its value
+    key: np.ndarray  # of its draws
+    gain: np.ndarray
+    column: np.ndarray  # of its split
+    where: np.ndarray
+    left: np.ndarray  # packed sums of the left child
+    table: np.ndarray  # which codes go left
+    child: np.ndarray  # the left one, or −1; the right one follows
+
+
+class Plan(NamedTuple):
+    """What threads share while they grow trees on one table.
 
     Parameters
     ----------
-    codes : (rows, columns padded to a multiple of eight), uint8.
-    bins : The `Bins` they are codes of.
-    trends : 1, −1 or 0 for each column: must it raise the value, lower it, or may it do both.
-    limits : What the trees may be: `gradient_stages.Limits`.
+    begins : Where the rows of each thread begin.
+    values : Packed derivatives.
+    weight_of : Weights as integers.
+    units, needs : As in `scan_column`.
     """
 
-    def __init__(self, crew, codes, bins, trends, limits):
-        self.crew, self.limits = crew, limits
-        self.n, self.d = len(codes), len(bins.edges)
-        by_row = codes.view(np.uint64)
-        by_group, by_column = np.empty(by_row.shape[::-1], np.uint64), np.empty((self.d, self.n), np.uint8)
-
-        def turn(start):
-            rows = slice(start, start + 65_536)
-            by_group[:, rows], by_column[:, rows] = by_row[rows].T, codes[rows, : self.d].T
-
-        crew.each(turn, range(0, self.n, 65_536))
-        kinds = np.zeros(self.d, bool) if bins.is_categorical is None else np.asarray(bins.is_categorical)
-        trends = np.asarray(trends, np.int64)
-        self.codes = Codes(by_row, by_group, by_column, bins.n_bins.astype(np.int64), kinds, trends)
-        self.elements, self.packed = np.empty((2, self.n), np.int64), np.empty(1, np.int64)
-        self.length = 256 * (-(-self.d // 4) * 4)
-        self.everything = np.arange(self.d)
-        self.rooms, self.histograms = [], []
-        self.worth = 0.0
-
-    def grow(self, units, needs, wide, weight_of, seed):
-        """Grow a tree on the elements as they are; return its root and the nodes that were split, in order."""
-        self.target = Target(self.elements, wide, self.packed, weight_of, units, needs)
-        growth = Growth(self, seed)
-        self.crew.run(growth)
-        self.worth = WORTH * min((node.gain for node in growth.splits), default=0.0) if growth.left == 0 else 0.0
-        for leaf in growth.frontier:
-            for node in (leaf, *(leaf.children or ())):
-                self.release(node)
-        return growth.root, growth.splits
-
-    def room(self):
-        """Lend the working space of a task."""
-        return _popped(self.rooms) or new_room(self.length)
-
-    def histogram(self):
-        """Lend a histogram."""
-        hist = _popped(self.histograms)
-        return np.empty(self.length, np.int64) if hist is None else hist
-
-    def release(self, leaf):
-        """Take back the histogram of a leaf."""
-        if leaf.hist is not None:
-            self.histograms.append(leaf.hist)
-            leaf.hist = None
-
-    def columns(self, key):
-        """Return the columns that a node may be split by."""
-        share = self.limits.max_features
-        if share >= 1.0:
-            return self.everything
-        order = np.arange(self.d, dtype=np.int32)
-        shuffle(key, order)
-        return np.sort(order[: max(1, int(share * self.d))]).astype(np.int64)
+    marks: np.ndarray
+    begins: np.ndarray
+    codes: Codes
+    rows: np.ndarray
+    values: np.ndarray
+    weight_of: np.ndarray
+    units: np.ndarray
+    needs: np.ndarray
+    partial: np.ndarray  # (threads, 2, length), histograms over rows of one thread
+    pool: np.ndarray  # (slots + 2, length), the last two for leaves that have no slot
+    counts: np.ndarray  # histogram of weights
+    found: np.ndarray  # (2, columns, 3), best split of each column for each child
+    lefts: np.ndarray  # (2, columns)
+    sizes: np.ndarray  # (threads, 2), rows of the children
+    nodes: Nodes
+    count: np.ndarray  # nodes of the tree
+    max_leaves: int
+    max_depth: int
+    least_rows: int  # of a node that may be split
+    n_drawn: int  # columns that a node looks at
 
 
-def _popped(things):
-    """Take one of some things, or None: another thread may have taken the last one just now."""
-    try:
-        return things.pop()
-    except IndexError:
-        return None
+def new_plan(codes, weight_of, limits, n_threads):
+    """Make what threads share."""
+    n, d = codes.by_column.shape[1], codes.by_column.shape[0]
+    length = histogram_length(d)
+    leaves = int(min(limits.max_leaf_nodes, 2 * n // limits.least_rows + 1, 2.0 ** min(limits.max_depth, 40)))
+    most, slots = 2 * leaves - 1, int(min(leaves + 1, max(MOST_BYTES // (8 * length), 2)))
+    shape = n_threads, most
+    nodes = Nodes(
+        *(np.zeros(shape, np.int64) for _ in range(5)), np.zeros((*shape, 2)), np.zeros(shape, np.uint64), np.zeros(shape),
+        *(np.zeros(shape, np.int64) for _ in range(3)), np.zeros((*shape, 256), np.uint8), np.zeros(shape, np.int64),
+    )  # fmt: skip
+    share = limits.max_features
+    return Plan(
+        new_marks(n_threads), shares(n, n_threads), codes, np.empty((2, n), np.uint32), np.empty(n, np.int64), weight_of,
+        np.zeros(3), np.zeros(3), np.empty((n_threads, 2, length), np.int64), np.empty((slots + 2, length), np.int64),
+        np.empty(length, np.int64), np.empty((2, d, 3)), np.empty((2, d), np.int64), np.zeros((n_threads, 2), np.int64),
+        nodes, np.zeros(1, np.int64), leaves, int(min(limits.max_depth, n)), int(min(np.ceil(limits.least_rows), n + 1)),
+        d if share >= 1.0 else max(1, int(share * d)),
+    )  # fmt: skip
 
 
-class Growth:
-    """The job of growing one tree: see the head of this file."""
+@kernel
+def draw_columns(key, n_drawn, order, drawn):
+    """Mark the columns that a node may be split by."""
+    if n_drawn == len(drawn):
+        drawn[:] = True
+        return
+    for j in range(len(order)):
+        order[j] = j
+    shuffle(key, order)
+    drawn[:] = False
+    for k in range(n_drawn):
+        drawn[order[k]] = True
 
-    def __init__(self, grower, seed):
-        self.grower = grower
-        self.root = root = Leaf(0, grower.n, 0, 0, np.array([-np.inf, np.inf]), np.uint64(seed))
-        self.frontier, self.splits, self.numbers, self.ready = [], [], count(), []
-        self.left = grower.limits.max_leaf_nodes - 1
-        self.finished = grower.n < grower.limits.least_rows
-        if not self.finished:
-            root.hist = grower.histogram()
-            self._share(root, self._part_of_root)
 
-    def _share(self, leaf, part):
-        """Hand out the rows of a leaf in equal parts; each fills a histogram of its own."""
-        leaf.parts = self.grower.crew.n_threads if leaf.b - leaf.a >= LARGE else 1
-        leaf.others = [self.grower.histogram() for _ in range(leaf.parts - 1)]
-        self.ready += [(part, leaf, k, leaf.parts) for k in range(leaf.parts)]
+@kernel
+def add_up(partial, which, j, hist):
+    """Write what all threads have of a column into a histogram."""
+    for b in range(256 * j, 256 * j + 256):
+        total = partial[0, which, b]
+        for t in range(1, partial.shape[0]):
+            total += partial[t, which, b]
+        hist[b] = total
 
-    def take(self):
-        """Hand out a part of a leaf, or the best leaf that nobody has."""
-        if self.ready:
-            return self.ready.pop()
-        for rank, leaf in enumerate(self.frontier[: self.left]):
-            if not leaf.claimed and (rank == 0 or leaf.gain >= self.grower.worth):
-                leaf.claimed = True
-                return (self._divide, leaf, self.left - rank > 1)
-        return None
 
-    def give(self, result):
-        """Take note of what was done, and take the turns that are due."""
-        leaf, step = result
-        if step == "divided":
-            self._share(leaf, self._part_of_children)
-            return
-        if step == "part":
-            leaf.parts -= 1
-            if leaf.parts == 0:
-                self.ready.append((self._choose_root if leaf.children is None else self._choose, leaf))
-            return
-        if leaf.children is None:  # the root has its split
-            self._open(leaf)
+@kernel
+def scan(plan, side, j, hist, total, bounds, counted, room):
+    """Look for the best split of a column."""
+    codes = plan.codes
+    plan.lefts[side, j] = scan_column(
+        hist, 256 * j, codes.n_bins[j], codes.is_categorical[j], counted, plan.counts, total, plan.units, plan.needs,
+        bounds[0], bounds[1], codes.trends[j], room, plan.found[side, j],
+    )  # fmt: skip
+
+
+@kernel
+def settle(plan, me, node, side, hist, drawn, room, words, tile):
+    """Choose the best split of a node from what was found for its columns; count rows where it matters."""
+    nodes, codes = plan.nodes, plan.codes
+    total, bounds = nodes.total[me, node], nodes.bounds[me, node]
+    j, best, unsure = best_column(plan.found[side], drawn)
+    if unsure > best:  # one that may have too few rows looks better: count them
+        rows, a, b = plan.rows[nodes.depth[me, node] & 1], nodes.first[me, node], nodes.last[me, node]
+        if node == 0:
+            fill_all(codes, plan.weight_of, me, len(plan.begins) - 1, plan.partial[me, 0])
         else:
-            leaf.done = True
-        while self.left and self.frontier and self.frontier[0].done:
-            leaf = self.frontier.pop(0)
-            self.splits.append(leaf)
-            self.left -= 1
-            for child in leaf.children:
-                self._open(child)
-        self.finished = self.left == 0 or not self.frontier
+            fill_histogram(codes, rows, a, b, plan.weight_of, plan.partial[me, 0], words, tile)
+        meet(plan.marks, me)
+        for k in range(me, len(drawn), len(plan.begins) - 1):
+            if drawn[k]:
+                add_up(plan.partial, 0, k, plan.counts)
+                scan(plan, side, k, hist, total, bounds, True, room)
+        meet(plan.marks, me)
+        j, best, _ = best_column(plan.found[side], drawn)
+    nodes.gain[me, node] = NO_SPLIT if j < 0 else gain_of(best, total, plan.units, bounds[0], bounds[1])
+    if nodes.gain[me, node] == NO_SPLIT:
+        return
+    left = plan.lefts[side, j]
+    where = where_missing(np.int64(plan.found[side, j, 1]), hist[256 * j + 255] == 0, left, total)
+    nodes.column[me, node], nodes.where[me, node], nodes.left[me, node] = j, where, left
+    table = nodes.table[me, node]
+    fill_table(hist, 256 * j, codes.n_bins[j], codes.is_categorical[j], where, room.sums[2], room.scores[3], table)
 
-    def _open(self, leaf):
-        """Let a leaf wait for its turn."""
-        if leaf.gain > NO_SPLIT:
-            leaf.order = next(self.numbers)
-            insort(self.frontier, leaf)
 
-    def _part_of_root(self, root, k, parts):
-        grower, room = self.grower, self.grower.room()
-        fill_root(grower.codes, grower.target, k, parts, root.hist if k == 0 else root.others[k - 1], room)
-        grower.rooms.append(room)
-        return root, "part"
+@kernel
+def begin_children(plan, me, node, child):
+    """Write two children down, with all that follows from the split."""
+    nodes, units = plan.nodes, plan.units
+    trend, mean = plan.codes.trends[nodes.column[me, node]], 0.0
+    for side in range(2):
+        new = child + side
+        nodes.depth[me, new], nodes.child[me, new], nodes.slot[me, new] = nodes.depth[me, node] + 1, -1, -1
+        nodes.gain[me, new] = NO_SPLIT
+        nodes.key[me, new] = mix(nodes.key[me, node], U1 if side == 0 else U2)
+        left = nodes.left[me, node]
+        nodes.total[me, new] = left if side == 0 else nodes.total[me, node] - left
+        bounds = nodes.bounds[me, new]
+        bounds[0], bounds[1] = nodes.bounds[me, node, 0], nodes.bounds[me, node, 1]
+        g, h = (nodes.total[me, new] >> HIGH) * units[0], (nodes.total[me, new] & LOW) * units[1] + units[2]
+        mean += 0.5 * min(max(-g / h, bounds[0]), bounds[1])
+    if trend != 0:  # the values of both children lie on either side of their mean
+        nodes.bounds[me, child + (0 if trend > 0 else 1), 1] = mean
+        nodes.bounds[me, child + (1 if trend > 0 else 0), 0] = mean
 
-    def _choose_root(self, root):
-        grower, room = self.grower, self.grower.room()
-        self._merge(root, root.hist)
-        root.table, root.split = np.empty(256, np.uint8), np.empty(3, np.int64)
-        columns = grower.columns(root.key)
-        root.gain, root.total = choose_root(grower.codes, grower.target, root.hist, columns, room, root.table, root.split)
-        grower.rooms.append(room)
-        if root.gain == NO_SPLIT:
-            grower.release(root)
-        return root, "done"
 
-    def _merge(self, leaf, hist):
-        """Add up the histograms of the parts."""
-        for other in leaf.others:
-            add_histogram(hist, other, 1)
-            self.grower.histograms.append(other)
+@kernel
+def divide(plan, me, node, child):
+    """Partition the rows of a node that are this thread's."""
+    nodes = plan.nodes
+    a, b, depth = nodes.first[me, node], nodes.last[me, node], nodes.depth[me, node]
+    codes, table = plan.codes.by_column[nodes.column[me, node]], nodes.table[me, node]
+    out = plan.rows[1 - (depth & 1)]
+    if node == 0:
+        middle = part_all(codes, table, me, len(plan.begins) - 1, a, b, out)
+    else:
+        middle = part(codes, table, plan.rows[depth & 1], a, b, out)
+    nodes.first[me, child], nodes.last[me, child] = a, middle
+    nodes.first[me, child + 1], nodes.last[me, child + 1] = middle, b
+    plan.sizes[me, 0], plan.sizes[me, 1] = middle - a, b - middle
 
-    def _divide(self, leaf, deeper):
-        """Split a leaf; a large one only as far as its rows, the rest is shared."""
-        grower, limits = self.grower, self.grower.limits
-        leaf.pair = pair = new_pair()
-        keys = [np.uint64(mix(leaf.key, np.uint64(side))) if limits.max_features < 1 else leaf.key for side in (1, 2)]
-        leaf.columns = tuple(grower.columns(key) for key in keys)
-        deeper = deeper and leaf.depth + 1 < limits.max_depth
-        least_rows = int(min(limits.least_rows, grower.n + 1)) if deeper else grower.n + 1
-        node = leaf.a, leaf.b, leaf.depth, leaf.total, least_rows
-        split = grower.codes, grower.target, node, leaf.split, leaf.table, leaf.bounds, pair
-        leaf.hists, leaf.hist = (grower.histogram(), leaf.hist), None
-        shared = leaf.b - leaf.a >= LARGE and grower.crew.n_threads > 1
-        if shared:
-            divide(*split)
-        else:
-            room = grower.room()
-            expand(*split, leaf.hists, leaf.columns, room)
-            grower.rooms.append(room)
-        leaf.children = [
-            Leaf(int(pair.ends[k]), int(pair.ends[k + 1]), leaf.depth + 1, int(pair.totals[k]), pair.bounds[k], keys[k])
-            for k in (0, 1)
-        ]
-        if shared and pair.wants.any():
-            return leaf, "divided"
-        return self._opened(leaf)
 
-    def _part_of_children(self, leaf, k, parts):
-        grower, room = self.grower, self.grower.room()
-        hist = leaf.hists[0] if k == 0 else leaf.others[k - 1]
-        fill_small(grower.codes, grower.target, leaf.pair, k, parts, hist, room)
-        grower.rooms.append(room)
-        return leaf, "part"
+@kernel
+def sum_over_rows(plan, me, node, which, words, tile):
+    """Fill a histogram with the rows of a node that are this thread's."""
+    nodes = plan.nodes
+    a, b, rows = nodes.first[me, node], nodes.last[me, node], plan.rows[nodes.depth[me, node] & 1]
+    fill_histogram(plan.codes, rows, a, b, plan.values, plan.partial[me, which], words, tile)
 
-    def _choose(self, leaf):
-        grower, room = self.grower, self.grower.room()
-        self._merge(leaf, leaf.hists[0])
-        choose(grower.codes, grower.target, leaf.pair, leaf.hists, leaf.columns, room)
-        grower.rooms.append(room)
-        return self._opened(leaf)
 
-    def _opened(self, leaf):
-        """Give the children what was found for them."""
-        pair, small = leaf.pair, int(leaf.pair.small[0])
-        for k, child in enumerate(leaf.children):
-            child.hist, child.table = leaf.hists[0 if k == small else 1], pair.tables[k]
-            child.split, child.gain = pair.splits[k], float(pair.gains[k])
-            if child.gain == NO_SPLIT:
-                self.grower.release(child)
-        leaf.hists = leaf.pair = None
-        return leaf, "done"
+@kernel
+def enough(plan, side):
+    """Tell whether a child has the rows to be split."""
+    total = 0
+    for t in range(plan.sizes.shape[0]):
+        total += plan.sizes[t, side]
+    return total >= plan.least_rows
+
+
+@kernel
+def grow(plan, me, g, h, even, turn, seed, room):
+    """Grow a tree on derivatives; every thread calls it, with its number and a room of its own.
+
+    Parameters
+    ----------
+    even, turn : As for `quantize`.
+    seed : Key of the root's draws.
+    room : See `new_room`.
+    """
+    nodes, pool, threads, d = plan.nodes, plan.pool, len(plan.begins) - 1, len(plan.codes.n_bins)
+    words, tile = np.empty(TILE, np.uint64), np.empty(TILE, np.int64)
+    order, drawn = np.empty(d, np.int32), np.empty((2, d), np.bool_)
+    heap_keys, heap_nodes, waiting = np.empty(plan.max_leaves), np.empty(plan.max_leaves, np.int64), 0
+    n_slots = len(pool) - 2
+    free, n_free = np.arange(n_slots)[::-1].copy(), n_slots
+    n = len(plan.values)
+    a, b = n * me // threads, n * (me + 1) // threads
+    quantize(g[a:b], h[a:b], even, 1.0 / plan.units[0], 1.0 / plan.units[1], a, turn, plan.values[a:b])
+    meet(plan.marks, me)
+    nodes.first[me, 0], nodes.last[me, 0] = plan.begins[me], plan.begins[me + 1]
+    nodes.depth[me, 0], nodes.child[me, 0], nodes.key[me, 0] = 0, -1, seed
+    nodes.bounds[me, 0, 0], nodes.bounds[me, 0, 1] = -np.inf, np.inf
+    nodes.gain[me, 0] = NO_SPLIT
+    count, leaves = 1, 1
+    if n >= plan.least_rows and plan.max_leaves > 1:
+        fill_all(plan.codes, plan.values, me, threads, plan.partial[me, 0])
+        draw_columns(seed, plan.n_drawn, order, drawn[0])
+        n_free -= 1
+        slot = nodes.slot[me, 0] = free[n_free]
+        meet(plan.marks, me)
+        nodes.total[me, 0] = 0
+        for t in range(threads):
+            for b in range(256):  # every row is in one bin of any column
+                nodes.total[me, 0] += plan.partial[t, 0, b]
+        for j in range(me, d, threads):
+            add_up(plan.partial, 0, j, pool[slot])
+            if drawn[0, j]:
+                scan(plan, 0, j, pool[slot], nodes.total[me, 0], nodes.bounds[me, 0], False, room)
+        meet(plan.marks, me)
+        settle(plan, me, 0, 0, pool[slot], drawn[0], room, words, tile)
+        if nodes.gain[me, 0] > NO_SPLIT:
+            waiting = push(heap_keys, heap_nodes, waiting, -nodes.gain[me, 0], 0)
+    while waiting > 0 and leaves < plan.max_leaves:
+        _, node, waiting = pop(heap_keys, heap_nodes, waiting)
+        child = nodes.child[me, node] = count
+        begin_children(plan, me, node, child)
+        divide(plan, me, node, child)
+        count += 2
+        leaves += 1
+        kept = nodes.slot[me, node]
+        if leaves == plan.max_leaves or nodes.depth[me, child] >= plan.max_depth:
+            if kept >= 0:
+                free[n_free] = kept
+                n_free += 1
+            continue
+        # the smaller child by Σh, which all threads know already
+        small = 0 if 2 * (nodes.left[me, node] & LOW) <= (nodes.total[me, node] & LOW) else 1
+        sum_over_rows(plan, me, child + small, 0, words, tile)
+        if kept < 0:
+            sum_over_rows(plan, me, child + 1 - small, 1, words, tile)
+        for side in range(2):
+            draw_columns(nodes.key[me, child + side], plan.n_drawn, order, drawn[side])
+        at = n_slots
+        if n_free > 0:
+            n_free -= 1
+            at = nodes.slot[me, child + small] = free[n_free]
+        other = n_slots + 1
+        if kept >= 0:
+            other = nodes.slot[me, child + 1 - small] = kept
+        elif n_free > 0:
+            n_free -= 1
+            other = nodes.slot[me, child + 1 - small] = free[n_free]
+        meet(plan.marks, me)
+        wants = enough(plan, 0), enough(plan, 1)
+        for j in range(me, d, threads):
+            add_up(plan.partial, 0, j, pool[at])
+            if kept >= 0:
+                for b in range(256 * j, 256 * j + 256):
+                    pool[other, b] -= pool[at, b]
+            else:
+                add_up(plan.partial, 1, j, pool[other])
+            for side in range(2):
+                if drawn[side, j] and wants[side]:
+                    new, hist = child + side, pool[at if side == small else other]
+                    scan(plan, side, j, hist, nodes.total[me, new], nodes.bounds[me, new], False, room)
+        meet(plan.marks, me)
+        for side in range(2):
+            new, hist = child + side, pool[at if side == small else other]
+            if wants[side]:
+                settle(plan, me, new, side, hist, drawn[side], room, words, tile)
+            if nodes.gain[me, new] > NO_SPLIT:
+                waiting = push(heap_keys, heap_nodes, waiting, -nodes.gain[me, new], new)
+            elif nodes.slot[me, new] >= 0:
+                free[n_free] = nodes.slot[me, new]
+                n_free += 1
+    plan.count[0] = count

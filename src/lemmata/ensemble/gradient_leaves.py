@@ -10,19 +10,6 @@ from lemmata.tree.descend import WORD
 from lemmata.tree.nodes import LEAF
 
 
-def numbered(root, splits):
-    """Number the nodes of a tree in the order of its splits; return all nodes, and the leaves."""
-    nodes = [root]
-    root.number = 0
-    inner = set()
-    for node in splits:
-        inner.add(node.number)
-        for child in node.children:
-            child.number = len(nodes)
-            nodes.append(child)
-    return nodes, [node for node in nodes if node.number not in inner]
-
-
 def newton_values(sums, ridge, bounds):
     """Return −Σg/(Σh + λ) within bounds; 0 where there is nothing to divide by."""
     h = sums[:, 1] + ridge

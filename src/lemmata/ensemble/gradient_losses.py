@@ -77,12 +77,11 @@ def exponential_loss(y, F, weight, g, h):
 
 
 @kernel
-def squared_error(y, F, weight, g, h):
-    """Fill the derivatives of ½(y − f)²; return the sum of losses."""
+def squared_error(y, F, weight, g):
+    """Fill the derivative of ½(y − f)²; return the sum of losses."""
     for i in range(len(y)):
         w = 1.0 if weight is None else weight[i]
         g[i] = w * (F[i] - y[i])
-        h[i] = w
     loss = 0.0
     for i in range(len(y)):
         loss += 0.5 * g[i] * (F[i] - y[i])
@@ -90,12 +89,11 @@ def squared_error(y, F, weight, g, h):
 
 
 @kernel
-def pinball_loss(y, F, weight, g, h, quantile):
-    """Fill a derivative of (y − f)(q − [y < f]), and 1 for the second; return the sum of losses."""
+def pinball_loss(y, F, weight, g, quantile):
+    """Fill a derivative of (y − f)(q − [y < f]); return the sum of losses."""
     for i in range(len(y)):
         w = 1.0 if weight is None else weight[i]
         g[i] = w * ((1.0 - quantile) if F[i] > y[i] else (-quantile if F[i] < y[i] else 0.0))
-        h[i] = w
     loss = 0.0
     for i in range(len(y)):
         loss += g[i] * (F[i] - y[i])
@@ -103,12 +101,11 @@ def pinball_loss(y, F, weight, g, h, quantile):
 
 
 @kernel
-def huber_loss(y, F, weight, g, h, delta):
-    """Fill the derivative of Huber's loss, and 1 for the second; return the sum of losses."""
+def huber_loss(y, F, weight, g, delta):
+    """Fill the derivative of Huber's loss; return the sum of losses."""
     for i in range(len(y)):
         w = 1.0 if weight is None else weight[i]
         g[i] = w * min(max(F[i] - y[i], -delta), delta)
-        h[i] = w
     loss = 0.0
     for i in range(len(y)):
         r = abs(F[i] - y[i])
@@ -136,6 +133,54 @@ def softmax_loss(y, F, weight, g, h):
             g[k, i] = w * (p - (1.0 if k == y[i] else 0.0))
             h[k, i] = w * p * (1.0 - p)
     return loss
+
+
+SQUARED, ABSOLUTE, QUANTILE, HUBER, LOG_LOSS, EXPONENTIAL, SOFTMAX = range(7)
+CODES = {
+    "squared_error": SQUARED,
+    "absolute_error": ABSOLUTE,
+    "quantile": QUANTILE,
+    "huber": HUBER,
+    "log_loss": LOG_LOSS,
+    "exponential": EXPONENTIAL,
+}
+
+
+@kernel
+def fill_weights(weight, h):
+    """Take the weights for second derivatives."""
+    for i in range(len(h)):
+        h[i] = 1.0 if weight is None else weight[i]
+
+
+@kernel
+def differentiate(loss, parameter, steady, y, F, weight, g, h):
+    """Fill the derivatives of a loss, all (scores, rows); return the sum of losses.
+
+    Parameters
+    ----------
+    steady : Whether to leave h as it is: line searches want weights there, and flat losses have nothing else.
+    """
+    room = np.empty(len(y) if steady else 0)
+    if loss == SOFTMAX:
+        return softmax_loss(y, F, weight, g, np.empty(h.shape) if steady else h)
+    f, slope, curve = F[0], g[0], room if steady else h[0]
+    if loss == LOG_LOSS:
+        return log_loss(y, f, weight, slope, curve)
+    if loss == EXPONENTIAL:
+        return exponential_loss(y, f, weight, slope, curve)
+    if not steady:
+        fill_weights(weight, curve)
+    if loss == SQUARED:
+        return squared_error(y, f, weight, slope)
+    if loss == HUBER:
+        return huber_loss(y, f, weight, slope, parameter)
+    if loss == QUANTILE:
+        return pinball_loss(y, f, weight, slope, parameter)
+    total = 2.0 * pinball_loss(y, f, weight, slope, 0.5)
+    for i in range(len(slope)):
+        slope[i] *= 2.0
+    return total
 
 
 def weighted_quantile(values, weight, q):
@@ -183,21 +228,12 @@ class Loss:
         self.n_scores = n_classes if n_classes > 2 else 1
         self.quantile = {"absolute_error": 0.5, "quantile": quantile}.get(name)
         self.flat = name in ("squared_error", "absolute_error", "quantile", "huber")
+        self.code = SOFTMAX if self.n_scores > 1 else CODES[name]
+        self.parameter = float({"quantile": quantile, "huber": delta}.get(name) or 0.0)
 
     def fill(self, y, F, weight, g, h):
         """Fill first and second derivatives, all (scores, rows); return the sum of losses."""
-        if self.n_scores > 1:
-            return softmax_loss(y, F, weight, g, h)
-        one = y, F[0], weight, g[0], h[0]
-        if self.quantile is not None:
-            twice = 2.0 if self.name == "absolute_error" else 1.0
-            loss = twice * pinball_loss(*one, self.quantile)
-            if twice > 1:
-                g *= 2.0
-            return loss
-        if self.name == "huber":
-            return huber_loss(*one, self.delta)
-        return {"log_loss": log_loss, "exponential": exponential_loss, "squared_error": squared_error}[self.name](*one)
+        return differentiate(self.code, self.parameter, False, y, F, weight, g, h)
 
     def total(self, y, F, weight):
         """Return the sum of losses."""

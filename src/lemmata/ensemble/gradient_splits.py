@@ -16,16 +16,29 @@ H ≥ c·least has enough rows for certain. Where a split that may have too few 
 weights are counted in a histogram of their own.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.ensemble.gradient_histogram import fill_histogram
 
 HIGH = 32
 LOW = 0xFFFFFFFF
 NO_SPLIT = -np.inf
 LEAST_GAIN = 1e-9  # of the scores compared: less is rounding
 LEAST_HESSIAN = 1e-3  # of a child, as elsewhere: below it a Newton step means nothing
+
+
+class Room(NamedTuple):
+    """What a thread needs to scan a column."""
+
+    scores: np.ndarray
+    sums: np.ndarray
+
+
+def new_room():
+    """Make room for a thread."""
+    return Room(np.empty((4, 257)), np.empty((3, 257), np.int64))
 
 
 @kernel
@@ -182,44 +195,27 @@ def fill_table(hist, start, n_bins, categorical, where, order, keys, table):
 
 
 @kernel
-def scan_node(codes, target, hist, total, columns, low, high, counted, room):
-    """Find the best split of each of some columns; return the number of the best, and the best that may have too few rows."""
+def best_column(found, drawn):
+    """Return the best of the columns that were drawn, its score, and the best score of a split that may have too few rows."""
     best, unsure, at = NO_SPLIT, NO_SPLIT, -1
-    for k in range(len(columns)):
-        j = columns[k]
-        room.lefts[j] = scan_column(
-            hist, j * 256, codes.n_bins[j], codes.is_categorical[j], counted, room.counts, total, target.units,
-            target.needs, low, high, codes.trends[j], room, room.found[j],
-        )  # fmt: skip
-        unsure = max(unsure, room.found[j, 2])
-        if room.found[j, 0] > best:
-            best, at = room.found[j, 0], j
+    for j in range(len(drawn)):
+        if drawn[j]:
+            unsure = max(unsure, found[j, 2])
+            if found[j, 0] > best:
+                best, at = found[j, 0], j
     return at, best, unsure
 
 
 @kernel
-def choose_split(codes, target, hist, elements, a, b, total, columns, low, high, room, table, split):
-    """Choose the best split of a node; return what it gains, −∞ if there is none.
+def gain_of(score, total, units, low, high):
+    """Return what a split gains, −∞ if no more than rounding."""
+    gain = score - model((total >> HIGH) * units[0], (total & LOW) * units[1] + units[2], low, high)
+    return NO_SPLIT if gain <= LEAST_GAIN * score else 0.5 * gain
 
-    Parameters
-    ----------
-    elements, a, b : Rows of the node, to count them if need be.
-    table : Written: which codes go left.
-    split : Written: column, `where`, and the packed sums of the left child.
-    """
-    j, best, unsure = scan_node(codes, target, hist, total, columns, low, high, False, room)
-    if unsure > best:  # one that may have too few rows looks better: count them
-        fill_histogram(codes, elements, a, b, True, target.weight_of, room.counts, room)
-        j, best, _ = scan_node(codes, target, hist, total, columns, low, high, True, room)
-    if j < 0:
-        return NO_SPLIT
-    units = target.units
-    gain = best - model((total >> HIGH) * units[0], (total & LOW) * units[1] + units[2], low, high)
-    if gain <= LEAST_GAIN * best:
-        return NO_SPLIT
-    where, left = np.int64(room.found[j, 1]), room.lefts[j]
-    if hist[256 * j + 255] == 0:  # no missing value here: those to come follow the larger child
-        where = (where >> 1 << 1) + (1 if 2 * (left & LOW) > (total & LOW) else 0)
-    fill_table(hist, 256 * j, codes.n_bins[j], codes.is_categorical[j], where, room.sums[2], room.scores[3], table)
-    split[0], split[1], split[2] = j, where, left
-    return 0.5 * gain
+
+@kernel
+def where_missing(where, no_hole, left, total):
+    """Complete `where` of a split: missing values, if the node has none, follow the larger child."""
+    if not no_hole:
+        return where
+    return (where >> 1 << 1) + (1 if 2 * (left & LOW) > (total & LOW) else 0)

@@ -11,6 +11,7 @@ Reference: Breiman, Friedman, Olshen & Stone, Classification and Regression Tree
 import numpy as np
 
 from lemmata.core.kernel import kernel
+from lemmata.tree.heap import pop, push
 from lemmata.tree.nodes import LEAF, NOTHING, Tree
 
 ROUNDING = 1e-12  # of the impurity of the root: a branch that gains less than this gains nothing
@@ -107,9 +108,9 @@ def weakest_links(children_left, risk):
     for node in range(n):
         if alive[node]:
             strength[node] = max((risk[node] - below[node]) / (leaves[node] - 1), 0.0)
-            size = _push(heap_key, heap_node, size, strength[node], node)
+            size = push(heap_key, heap_node, size, strength[node], node)
     while alive[0]:
-        key, node, size = _pop(heap_key, heap_node, size)
+        key, node, size = pop(heap_key, heap_node, size)
         if not alive[node] or key != strength[node]:
             continue
         if key > alpha + slack:
@@ -127,7 +128,7 @@ def weakest_links(children_left, risk):
                 strength[at] = max((risk[at] - below[at]) / max(leaves[at] - 1, 1), 0.0)
                 if size + 1 >= len(heap_key):
                     heap_key, heap_node = np.concatenate((heap_key, heap_key)), np.concatenate((heap_node, heap_node))
-                size = _push(heap_key, heap_node, size, strength[at], at)
+                size = push(heap_key, heap_node, size, strength[at], at)
             at = parent[at]
         impurities[count - 1] = below[0]
     return alphas[:count].copy(), impurities[:count].copy()
@@ -143,33 +144,3 @@ def _kill(children_left, node, alive):
             alive[at] = False
             stack.append(children_left[at])
             stack.append(children_left[at] + 1)
-
-
-@kernel
-def _push(keys, nodes, size, key, node):
-    """Put an entry into a heap."""
-    i = size
-    while i > 0 and keys[(i - 1) // 2] > key:
-        keys[i], nodes[i] = keys[(i - 1) // 2], nodes[(i - 1) // 2]
-        i = (i - 1) // 2
-    keys[i], nodes[i] = key, node
-    return size + 1
-
-
-@kernel
-def _pop(keys, nodes, size):
-    """Take the least entry out of a heap."""
-    key, node = keys[0], nodes[0]
-    size -= 1
-    last_key, last_node = keys[size], nodes[size]
-    i = 0
-    while 2 * i + 1 < size:
-        child = 2 * i + 1
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= last_key:
-            break
-        keys[i], nodes[i] = keys[child], nodes[child]
-        i = child
-    keys[i], nodes[i] = last_key, last_node
-    return key, node, size
