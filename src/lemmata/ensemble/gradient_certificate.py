@@ -27,6 +27,7 @@ from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, length, sam
 from lemmata.core.config import n_threads
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import run
+from lemmata.ensemble.gradient_histogram import PRECISE
 from lemmata.ensemble.gradient_leaves import leaf_quantiles, newton_values, split_gains, summed_up, value_bounds
 from lemmata.ensemble.gradient_losses import best_step
 from lemmata.ensemble.gradient_splits import LEAST_HESSIAN
@@ -175,19 +176,20 @@ def sound(trees, d, n_scores):
     return not nodes.impurity.any()
 
 
-def strays(tree, sums, column_of_node, n_bins):
+def strays(tree, sums, column_of_node, n_bins, precise):
     """Count the nodes that send what they have not seen elsewhere than with missing values, or those to the lighter child.
 
     Parameters
     ----------
     sums : Sums of h over the children of all nodes.
     column_of_node : Weight of each code in the node's own column, (nodes, 256).
+    precise : Whether sums that are the same are so in fixed point as well.
     """
     wrong = 0
     for i in np.flatnonzero(tree.children_left != LEAF):
         left, right = sums[tree.children_left[i]], sums[tree.children_left[i] + 1]
         here, codes = bool(tree.missing_go_to_left[i]), column_of_node[i]
-        if codes[MISSING] == 0 and (left == right or abs(left - right) > CLOSE * (left + right)):
+        if codes[MISSING] == 0 and ((left == right and precise) or abs(left - right) > CLOSE * (left + right)):
             wrong += here != (left > right)
         if tree.category_set[i] >= 0:
             words = tree.left_categories[tree.category_set[i]]
@@ -259,7 +261,7 @@ class Replay:
         seed = tree_seed(rule, t, k)
         own = np.zeros((tree.node_count, 256))
         best = best_gains(tree, self.codes, self.bins, leaf_of, g, h, weight, self.limits, bounds, self.trends, seed, own)
-        self.strays += strays(tree, sums[:, 1], own, self.bins.n_bins)
+        self.strays += strays(tree, sums[:, 1], own, self.bins.n_bins, len(self.y) <= PRECISE)
         split, order = missed(tree, gains, best, self.limits.max_depth, self.limits.max_leaf_nodes)
         self.split, self.order = max(self.split, split), max(self.order, order)
         down = -g @ tree.value[leaf_of, k]

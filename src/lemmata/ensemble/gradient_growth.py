@@ -251,7 +251,7 @@ def grow(plan, me, g, h, even, turn, seed, room):
     free, n_free = np.arange(n_slots)[::-1].copy(), n_slots
     n = len(plan.values)
     a, b = n * me // threads, n * (me + 1) // threads
-    quantize(g[a:b], h[a:b], even, 1.0 / plan.units[0], 1.0 / plan.units[1], a, turn, plan.values[a:b])
+    quantize(g[a:b], h[a:b], even, 1.0 / plan.units[0], 1.0 / plan.units[1], n, a, turn, plan.values[a:b])
     meet(plan.marks, me)
     nodes.first[me, 0], nodes.last[me, 0] = plan.begins[me], plan.begins[me + 1]
     nodes.depth[me, 0], nodes.child[me, 0], nodes.key[me, 0] = 0, -1, seed

@@ -17,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from lemmata.core.kernel import kernel
+from lemmata.core.prefetch import prefetch
 
 U = np.uint64
 BYTE = U(255)
-TILE = 1024  # rows gathered at a time
-STRIPE = 4 * TILE  # rows dealt out at a time
+TILE = 128  # rows gathered at a time
+STRIPE = 32 * TILE  # rows dealt out at a time
+PRECISE = 1 << 16  # rows up to which rounding to the nearest is precise enough
 GOLDEN, GOLDEN_2 = 0.6180339887498949, 0.7548776662466927  # multiples of which run evenly through [0, 1)
 MOST_G, MOST_H = 2.0**31, 2.0**32  # what sums must stay below
 
@@ -105,6 +107,7 @@ def fill_histogram(codes, rows, a, b, values, hist, words, tile):
     words, tile : Room for the words and values of `TILE` rows.
     """
     by_row = codes.by_row
+    flat, stride = by_row.ravel(), U(by_row.shape[1])
     hist[:] = 0
     for s in range(a, b, TILE):
         m = min(TILE, b - s)
@@ -114,7 +117,13 @@ def fill_histogram(codes, rows, a, b, values, hist, words, tile):
             word, start = U(g), U(g * 2048)
             for i in range(m):  # first, as these loads do not wait for each other
                 words[i] = by_row[U(rows[s + i]), word]
-            if start + U(2048) <= U(len(hist)):
+            if g == 0 and s + 2 * TILE <= b and U(2048) <= U(len(hist)):
+                for i in range(m):
+                    add8(words[i], tile[i], hist, start)
+                    row = U(rows[s + TILE + i])
+                    prefetch(flat, row * stride)
+                    prefetch(values, row)
+            elif start + U(2048) <= U(len(hist)):
                 for i in range(m):
                     add8(words[i], tile[i], hist, start)
             else:
@@ -168,18 +177,22 @@ def unit(total, rows, most):
 
 
 @kernel
-def quantize(g, h, even, g_scale, h_scale, first, turn, packed):
-    """Write derivatives in fixed point, rounded up or down by a dither that runs evenly through [0, 1).
+def quantize(g, h, even, g_scale, h_scale, n, first, turn, packed):
+    """Write derivatives in fixed point.
+
+    Of many rows each has few digits, and many may have the same derivatives: so that their rounding errors do not add up, they
+    are rounded up or down by a dither that runs evenly through [0, 1).
 
     Parameters
     ----------
     even : Whether h is 1 for all rows, and need not be read.
+    n : Number of all rows.
     first, turn : Number of the first row, and of the tree, so that each has a dither of its own.
     """
-    shift, one = turn * GOLDEN_2, np.int64(h_scale)
+    shift, one, spread = turn * GOLDEN_2, np.int64(h_scale), 0.0 if n <= PRECISE else 1.0
     for i in range(len(g)):
         u = (first + i) * GOLDEN + shift
-        u -= np.floor(u)
+        u = 0.5 + spread * (u - np.floor(u) - 0.5)
         packed[i] = np.int64(np.floor(g[i] * g_scale + u)) << 32
     if even:
         for i in range(len(g)):
@@ -187,5 +200,5 @@ def quantize(g, h, even, g_scale, h_scale, first, turn, packed):
         return
     for i in range(len(g)):
         u = (first + i) * GOLDEN + shift
-        u -= np.floor(u)
+        u = 0.5 + spread * (u - np.floor(u) - 0.5)
         packed[i] += np.int64(np.floor(h[i] * h_scale + u))

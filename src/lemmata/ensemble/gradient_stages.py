@@ -90,9 +90,10 @@ class Stages:
         curve[:] = 1.0 if weight is None else weight  # where the loss has no second derivative to put there
         self.work = Work(
             plan, np.zeros(3, np.int64), np.zeros(1, np.uint64), y, F, slope, curve,
-            slope.copy() if drawn else slope, curve.copy() if drawn else curve, rule.loss.code, rule.loss.parameter, self.flat, even,
-            np.empty(self.n, np.int32), np.empty(plan.max_leaves), np.zeros((parts, plan.max_leaves, 4)), np.zeros(parts),
-            np.zeros((parts, len(F), 3)),
+            slope.copy() if drawn else slope, curve.copy() if drawn else curve,
+            rule.loss.code, rule.loss.parameter, self.flat, even,
+            np.empty(self.n, np.int32), np.empty(plan.max_leaves), np.zeros((parts, plan.max_leaves, 4)),
+            np.zeros(parts), np.zeros((parts, len(F), 3)),
         )  # fmt: skip
         self.tree_weight = np.empty(self.n) if drawn else weight
         self.team = Team(self.work, weight, self.tree_weight)

