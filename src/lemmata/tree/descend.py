@@ -1,7 +1,7 @@
 """From the root to a leaf.
 
 Two children side by side make a step of a descent one addition, child + [x > t]; a leaf is its own child behind an infinite
-threshold, so that rows may wait for each other: four go down together, and while one waits for memory the others move.
+threshold, so that rows may wait for each other: eight go down together, and while one waits for memory the others move.
 """
 
 import numpy as np
@@ -15,32 +15,36 @@ SIX, LOW6 = np.uint64(6), np.uint64(63)
 
 
 @kernel
+def step(X, row, links, cuts, node):
+    """Go one step down; a leaf stays. The link of a node lies after its threshold, on the same line of memory."""
+    link = links[node + node + U1]
+    x = X[row, link & COLUMN]
+    return (link >> U32) + (np.uint64(x > cuts[node + node]) | (np.uint64(x != x) & (link >> U31) & U1))
+
+
+@kernel
 def descend(X, rows, links, cuts, root, leaf):
-    """Find the leaf of each of some rows; four go down together."""
+    """Find the leaf of each of some rows."""
     n = len(rows)
     start = np.uint64(root)
-    for i in range(0, n - 3, 4):
-        a = b = c = d = start
+    for i in range(0, n - 7, 8):
+        a = b = c = d = e = f = g = h = start
         ra, rb, rc, rd = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+        re, rf, rg, rh = rows[i + 4], rows[i + 5], rows[i + 6], rows[i + 7]
         while True:
-            # the link of a node lies after its threshold, on the same line of memory
-            la, lb, lc, ld = links[a + a + U1], links[b + b + U1], links[c + c + U1], links[d + d + U1]
-            xa, xb = X[ra, la & COLUMN], X[rb, lb & COLUMN]
-            xc, xd = X[rc, lc & COLUMN], X[rd, ld & COLUMN]
-            na = (la >> U32) + (np.uint64(xa > cuts[a + a]) | (np.uint64(xa != xa) & (la >> U31) & U1))
-            nb = (lb >> U32) + (np.uint64(xb > cuts[b + b]) | (np.uint64(xb != xb) & (lb >> U31) & U1))
-            nc = (lc >> U32) + (np.uint64(xc > cuts[c + c]) | (np.uint64(xc != xc) & (lc >> U31) & U1))
-            nd = (ld >> U32) + (np.uint64(xd > cuts[d + d]) | (np.uint64(xd != xd) & (ld >> U31) & U1))
-            if na == a and nb == b and nc == c and nd == d:
+            na, nb = step(X, ra, links, cuts, a), step(X, rb, links, cuts, b)
+            nc, nd = step(X, rc, links, cuts, c), step(X, rd, links, cuts, d)
+            ne, nf = step(X, re, links, cuts, e), step(X, rf, links, cuts, f)
+            ng, nh = step(X, rg, links, cuts, g), step(X, rh, links, cuts, h)
+            if na == a and nb == b and nc == c and nd == d and ne == e and nf == f and ng == g and nh == h:
                 break
-            a, b, c, d = na, nb, nc, nd
+            a, b, c, d, e, f, g, h = na, nb, nc, nd, ne, nf, ng, nh
         leaf[i], leaf[i + 1], leaf[i + 2], leaf[i + 3] = a, b, c, d
-    for i in range(n - n % 4, n):
+        leaf[i + 4], leaf[i + 5], leaf[i + 6], leaf[i + 7] = e, f, g, h
+    for i in range(n - n % 8, n):
         a = start
         while True:
-            la = links[a + a + U1]
-            xa = X[rows[i], la & COLUMN]
-            na = (la >> U32) + (np.uint64(xa > cuts[a + a]) | (np.uint64(xa != xa) & (la >> U31) & U1))
+            na = step(X, rows[i], links, cuts, a)
             if na == a:
                 break
             a = na
