@@ -95,11 +95,12 @@ def grow_tree(X, labels, y, weight, n_classes, criterion, seed, *, is_categorica
     data, values, offsets, words = prepare(X, labels, y, weight, kind, is_categorical, signs)
     n = len(y)
     by_class = kind <= ERROR
-    pair = kind == GINI and n_classes == 2 and weight is None and not np.any(data.signs) and limits["lightest"] <= 1
+    counted = weight is None and not np.any(data.signs) and limits["lightest"] <= 1
+    pair, plain = counted and kind == GINI and n_classes == 2, counted and kind == SQUARED
     share = n_threads() > 0 and n > WORTH_SHARING and limits["max_leaves"] == 0
     near = 0.0 if by_class else float(np.average(y, weights=weight))
     spread = root_spread(labels, y, weight, near, n_classes, by_class)
-    all_limits = Limits(criterion=kind, pair=pair, spread=spread, pending=n // 8 if share else 0, **limits)
+    all_limits = Limits(criterion=kind, pair=pair, plain=plain, spread=spread, pending=n // 8 if share else 0, **limits)
     marks = np.zeros(n, dtype=np.uint8)
     fixed = (values, offsets, words, marks)
     top = grow(data, all_limits, *fixed, 0, n, 0, np.uint64(seed), -np.inf, np.inf, near, n_classes)

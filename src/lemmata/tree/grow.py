@@ -50,6 +50,7 @@ class Limits(NamedTuple):
     least: int  # rows on each side of a split
     lightest: float  # weight on each side of a split
     pair: bool  # two classes, Gini, rows counted: the fast scan
+    plain: bool  # squares, rows counted, nothing monotone: likewise
     min_rows: int  # to be split at all
     max_depth: int
     max_leaves: int  # 0 for any number; otherwise leaves are split best first
@@ -154,6 +155,7 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
     bins = most + 1
     room = Room(
         np.empty(CHUNK, dtype=np.int64),
+        np.empty(CHUNK),
         np.empty(CHUNK),
         np.empty(m if criterion in (ERROR, ABSOLUTE) else 0),
         np.zeros(n_classes),
@@ -263,13 +265,12 @@ def grow(data, limits, values, offsets, words, marks, a0, b0, depth0, key0, low0
             depths[count + s] = depths[node] + 1
             seeds[count + s] = mix(seeds[node], U1 if s == 0 else U2)
             bounds[count + s] = bounds[node]
-        part(rows, a, b, marks, spare)
+        part(elements, len(elements) - 1, len(elements), a, b, marks, spare)
         near = value[node, 0]
         if not ends(data, limits, rows, a, a + n_left, depths[node] + 1) or not ends(
             data, limits, rows, a + n_left, b, depths[node] + 1
         ):
-            for k in range(len(elements) - 1):
-                part(elements[k], a, b, marks, spare)
+            part(elements, 0, len(elements) - 1, a, b, marks, spare)
         if data.signs[column] != 0:
             _tighten(data, criterion, rows, a, a + n_left, b, near, data.signs[column], bounds, count, classes)
         first, fresh, leaves = count, 2, leaves + 1

@@ -38,18 +38,19 @@ def mark_left(data, a, b, column, cut, missing_left, chosen, marks):
 
 
 @kernel
-def part(e, a, b, marks, spare):
-    """Part elements into those that go left and the rest, each in order."""
-    front, r = np.uint64(a), np.uint64(0)
-    for i in range(np.uint64(a), np.uint64(b)):
-        x = e[i]
-        go = np.uint64(marks[(x >> ROW) & ROWS])
-        e[front] = x
-        spare[r] = x
-        front += go
-        r += U1 - go
-    for i in range(r):
-        e[front + i] = spare[i]
+def part(elements, first, last, a, b, marks, spare):
+    """Part the elements of some columns into those that go left and the rest, each in order."""
+    for k in range(np.uint64(first), np.uint64(last)):
+        front, r = np.uint64(a), np.uint64(0)
+        for i in range(np.uint64(a), np.uint64(b)):
+            x = elements[k, i]
+            go = np.uint64(marks[(x >> ROW) & ROWS])
+            elements[k, front] = x
+            spare[r] = x
+            front += go
+            r += U1 - go
+        for i in range(r):
+            elements[k, front + i] = spare[i]
 
 
 @kernel

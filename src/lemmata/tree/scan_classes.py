@@ -25,12 +25,13 @@ U1 = np.uint64(1)
 
 
 @kernel
-def scan_pair(e, a, stop, n, ones, n_left, ones_left, least, best, tie, prefix, score):
+def scan_pair(elements, column, a, stop, n, ones, n_left, ones_left, least, best, tie, prefix, score):
     """Find the best cut between two classes by Gini, rows counted; return (score, position), -1 if nothing is better.
 
     Parameters
     ----------
-    e, a, stop : Elements of the column, and where the cuts begin and end: a cut is after an element.
+    elements, column : Elements of all columns, and which to scan: a view of one row would be counted by all threads.
+    a, stop : Where the cuts begin and end: a cut is after an element.
     n, ones : Rows of the node, and how many are of the second class.
     n_left, ones_left : Rows that are left of every cut, because they miss the value.
     least : Least number of rows on a side.
@@ -44,7 +45,7 @@ def scan_pair(e, a, stop, n, ones, n_left, ones_left, least, best, tie, prefix, 
     for s in range(a, stop, CHUNK):
         k = min(CHUNK, stop - s)
         for i in range(k):
-            seen += np.int64(e[s + i] & U1)
+            seen += np.int64(elements[column, s + i] & U1)
             prefix[i] = seen
         before = n_left + s - a + 1
         for i in range(k):
@@ -52,7 +53,7 @@ def scan_pair(e, a, stop, n, ones, n_left, ones_left, least, best, tie, prefix, 
             u, right, d = left - c, total - left, t - c
             w = right - d
             v = ((c * c + u * u) * right + (d * d + w * w) * left) / (left * right)
-            score[i] = -1.0 if (e[s + i] >> RANK) == (e[s + i + 1] >> RANK) else v
+            score[i] = -1.0 if (elements[column, s + i] >> RANK) == (elements[column, s + i + 1] >> RANK) else v
         for i in range(k):
             if score[i] > best + tie:
                 left = before + i

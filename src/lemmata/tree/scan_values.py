@@ -10,9 +10,11 @@ cut is scored by the negative cost of both sides.
 Reference: Fenwick, Software: Practice and Experience, 1994.
 """
 
+import numpy as np
+
 from lemmata.core.kernel import kernel
 from lemmata.tree.presort import RANK, ROW, ROWS
-from lemmata.tree.scan_classes import in_order, of_row, over
+from lemmata.tree.scan_classes import CHUNK, in_order, of_row, over
 
 
 @kernel
@@ -44,6 +46,37 @@ def scan_mean(
         v = over(sum_left * sum_left, wl) + over(sum_right * sum_right, wr)
         if v > best + tie and in_order(sum_left, wl, sum_right, wr, sign, low - mean, high - mean, slack):
             best, position = v, i
+    return best, position
+
+
+@kernel
+def scan_mean_of_rows(elements, column, a, stop, n, y, mean, sum_total, n_left, sum_left, least, best, tie, sums, score):
+    """Do as `scan_mean` where rows are counted and no column is monotone: the usual case, in steps as in `scan_pair`.
+
+    Parameters
+    ----------
+    n_left, sum_left : Rows that are left of every cut, because they miss the value, and their sum.
+    sums, score : Room for a chunk of sums and scores.
+    """
+    position, rows = -1, np.float64(n)
+    for s in range(a, stop, CHUNK):
+        k = min(CHUNK, stop - s)
+        for i in range(k):
+            score[i] = y[(elements[column, s + i] >> ROW) & ROWS]  # loads that do not wait for the sum
+        for i in range(k):
+            sum_left += score[i] - mean
+            sums[i] = sum_left
+        before = n_left + s - a + 1
+        for i in range(k):
+            left, u = np.float64(before + i), sums[i]
+            right, w = rows - left, sum_total - u
+            v = (u * u * right + w * w * left) / (left * right)
+            score[i] = -1.0 if (elements[column, s + i] >> RANK) == (elements[column, s + i + 1] >> RANK) else v
+        for i in range(k):
+            if score[i] > best + tie:
+                left = before + i
+                if left >= least and n - left >= least:
+                    best, position = score[i], s + i
     return best, position
 
 

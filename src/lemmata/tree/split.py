@@ -17,7 +17,7 @@ from lemmata.core.kernel import kernel
 from lemmata.tree.draw import shuffle
 from lemmata.tree.presort import MISSING, RANK, ROW, ROWS
 from lemmata.tree.scan_classes import ERROR, TIE, of_row, scan_class_bins, scan_classes, scan_pair
-from lemmata.tree.scan_values import scan_mean, scan_mean_bins, scan_median
+from lemmata.tree.scan_values import scan_mean, scan_mean_bins, scan_mean_of_rows, scan_median
 
 SQUARED, ABSOLUTE = 3, 4
 FEW = 32  # rows
@@ -95,7 +95,8 @@ def sort_bins(order, key):
 class Room(NamedTuple):
     """Arrays to work in, so that a search makes none of its own."""
 
-    prefix: np.ndarray  # counts and scores of a chunk of cuts
+    prefix: np.ndarray  # counts, sums and scores of a chunk of cuts
+    sums: np.ndarray
     score: np.ndarray
     suffix: np.ndarray  # what lies right of each cut
     left: np.ndarray  # weights of the classes on either side
@@ -141,28 +142,40 @@ def find_split(data, limits, room, node, classes, key, best_set):
     -------
     score, column, cut, missing_left : The cut is the rank or code up to which rows go left; the column is -1 without a split.
     """
-    d = len(data.n_codes)
-    best, column, cut, missing_left, drawn = -np.inf, -1, -1, False, 0
+    # Arrays are taken out of their tuples once: every time costs an atomic count of who holds them, which threads share.
+    elements, sorted_at, counted_at, missing_at, y = data.elements, data.sorted_at, data.counted_at, data.missing_at, data.y
+    columns, prefix, sums, score = room.columns, room.prefix, room.sums, room.score
+    d, a, b, tie, ones = len(columns), node.a, node.b, TIE * node.impurity, np.int64(classes[len(classes) - 1])
+    best, s, column, cut, missing_left, drawn, least = -np.inf, -np.inf, -1, -1, False, 0, limits.least
     for j in range(d):
-        room.columns[j] = j
+        columns[j] = j
     if limits.max_features < d:
-        shuffle(key, room.columns)
+        shuffle(key, columns)
     if limits.criterion == ABSOLUTE:  # the last column of elements has the rows in the order of y
-        rows = data.elements[len(data.elements) - 1]
-        for i in range(node.a, node.b):
+        rows = elements[len(elements) - 1]
+        for i in range(a, b):
             row = (rows[i] >> ROW) & ROWS
-            data.place[row] = i - node.a
-            room.sorted_y[i - node.a] = data.y[row]
+            data.place[row] = i - a
+            room.sorted_y[i - a] = y[row]
     for q in range(d):
         if drawn >= limits.max_features and column >= 0:
             break
-        j = room.columns[q]
-        if data.counted_at[j] < 0 and limits.pair:
-            e, holes, tie = data.elements[data.sorted_at[j]], data.missing_at[j], TIE * node.impurity
-            varies, s, at, side = best_of_pair(
-                e, node.a, node.b, holes, np.int64(classes[1]), limits.least, best, tie, room.prefix, room.score
-            )
-        elif data.counted_at[j] < 0:
+        j = columns[q]
+        k, holes = sorted_at[j], missing_at[j]
+        if counted_at[j] < 0 and not holes and (limits.pair or limits.plain):
+            varies, at, side = (elements[k, a] >> RANK) != (elements[k, b - 1] >> RANK), -1, False
+            if varies:
+                if limits.pair:
+                    s, position = scan_pair(elements, k, a, b - 1, b - a, ones, 0, 0, least, best, tie, prefix, score)
+                else:
+                    s, position = scan_mean_of_rows(
+                        elements, k, a, b - 1, b - a, y, node.center, node.sum_total, 0, 0.0, least, best, tie, sums, score
+                    )
+                if position >= 0:
+                    at = np.int64(elements[k, position] >> RANK)
+        elif counted_at[j] < 0 and limits.pair:
+            varies, s, at, side = best_of_pair(elements, k, a, b, ones, least, best, tie, prefix, score)
+        elif counted_at[j] < 0:
             varies, s, at, side = best_of_sorted(data, limits, room, node, classes, j, best)
         else:
             varies, s, at, side = best_of_counted(data, limits, room, node, classes, j, best, best_set)
@@ -173,20 +186,20 @@ def find_split(data, limits, room, node, classes, key, best_set):
 
 
 @kernel
-def best_of_pair(e, a, b, holes, ones, least, best, tie, prefix, score):
-    """Do as `best_of_sorted` for two classes by Gini, rows counted: the usual case, in few arguments, which cost time too."""
-    cut, missing_left = -1, False
+def best_of_pair(elements, k, a, b, ones, least, best, tie, prefix, score):
+    """Do as `best_of_sorted` for two classes by Gini, rows counted."""
+    cut, missing_left, e = -1, False, elements[k]
     if (e[a] >> RANK) == (e[b - 1] >> RANK):
         return False, best, cut, missing_left
-    missing = count_missing(e, a, b) if holes else 0
-    s, position = scan_pair(e, a, b - 1, b - a, ones, 0, 0, least, best, tie, prefix, score)
+    missing = count_missing(e, a, b)
+    s, position = scan_pair(elements, k, a, b - 1, b - a, ones, 0, 0, least, best, tie, prefix, score)
     if position >= 0:
         best, cut = s, np.int64(e[position] >> RANK)
     if missing > 0:
         among = 0
         for i in range(b - missing, b):
             among += np.int64(e[i] & U1)
-        s, position = scan_pair(e, a, b - missing - 1, b - a, ones, missing, among, least, best, tie, prefix, score)
+        s, position = scan_pair(elements, k, a, b - missing - 1, b - a, ones, missing, among, least, best, tie, prefix, score)
         if position >= 0:
             best, cut, missing_left = s, np.int64(e[position] >> RANK), True
     return True, best, cut, missing_left
@@ -222,10 +235,29 @@ def best_of_sorted(data, limits, room, node, classes, j, best):
                 w = of_row(weight, row)
                 wl += w
                 sl += w * (y[row] - node.center)
-            s, position = scan_mean(
-                e, a, stop, n, y, weight, node.center, node.total, node.sum_total, wl, sl, least, lightest, best, tie, sign,
-                node.low, node.high, node.slack,
-            )  # fmt: skip
+            if limits.plain:
+                s, position = scan_mean_of_rows(
+                    data.elements,
+                    data.sorted_at[j],
+                    a,
+                    stop,
+                    n,
+                    y,
+                    node.center,
+                    node.sum_total,
+                    b - first_left,
+                    sl,
+                    least,
+                    best,
+                    tie,
+                    room.sums,
+                    room.score,
+                )
+            else:
+                s, position = scan_mean(
+                    e, a, stop, n, y, weight, node.center, node.total, node.sum_total, wl, sl, least, lightest, best, tie, sign,
+                    node.low, node.high, node.slack,
+                )  # fmt: skip
         else:
             s, position = scan_median(
                 e, a, stop, b, n, y, weight, data.place, room.sorted_y, node.center, side == 1, least, lightest, best, tie,
