@@ -193,20 +193,20 @@ def in_order(left, wl, right, wr, sign, low, high, slack):
 
 @kernel
 def scan_class_bins(
-    order, rows, weights, n, n_left, total, left, right, criterion, least, lightest, best, tie, sign, low, high
+    order, m, rows, weights, n, n_left, total, left, right, criterion, least, lightest, best, tie, sign, low, high
 ):
     """Find the best cut between values that are counted rather than sorted; return (score, position in the order).
 
     Parameters
     ----------
-    order : The values that occur, in the order in which cuts part them.
+    order, m : The values that occur, in the order in which cuts part them, and their number.
     rows, weights : Rows, and weight of each class, that have a value.
     n_left : Rows that are left of every cut; `left` holds the weights of their classes.
     """
     position = -1
     for k in range(len(total)):
         right[k] = total[k] - left[k]
-    for i in range(len(order) - 1):
+    for i in range(m - 1):
         b = order[i]
         n_left += rows[b]
         wl, wr = 0.0, 0.0

@@ -82,32 +82,15 @@ def scan_mean_of_rows(elements, column, a, stop, n, y, mean, sum_total, n_left, 
 
 @kernel
 def scan_mean_bins(
-    order,
-    rows,
-    weights,
-    sums,
-    n,
-    n_left,
-    mean,
-    total,
-    sum_total,
-    wl,
-    sum_left,
-    least,
-    lightest,
-    best,
-    tie,
-    sign,
-    low,
-    high,
+    order, m, rows, weights, sums, n, n_left, mean, total, sum_total, wl, sum_left, least, lightest, best, tie, sign, low, high,
     slack,
-):
+):  # fmt: skip
     """Find the best cut by squares between values that are counted, not sorted; return (score, position in the order)."""
     position = -1
-    for i in range(len(order) - 1):
+    for i in range(m - 1):
         b = order[i]
         n_left += rows[b]
-        wl += weights[b]
+        wl += weights[b, 0]
         sum_left += sums[b]
         wr, sum_right = max(total - wl, 0.0), sum_total - sum_left
         if n_left < least or n - n_left < least or wl < lightest or wr < lightest:

@@ -34,15 +34,15 @@ def count_missing(e, a, b):
 
 
 @kernel
-def fill_bins(rows, a, b, codes, n_codes, labels, y, weight, center, classes, bin_rows, bin_weights, bin_sums, order):
+def fill_bins(elements, a, b, codes, at, n_codes, labels, y, weight, center, classes, bin_rows, bin_weights, bin_sums, order):
     """Count the rows of a node by the value of a column; return how many values occur, missing ones (the last code) included.
 
     Classes have their weights in `bin_weights`; numbers have the weight there and the sum about the center in `bin_sums`.
     """
-    found = 0
+    found, last = 0, len(elements) - 1
     if b - a <= FEW:  # looking at every bin would take longer than sorting
         for i in range(a, b):
-            c, k = codes[(rows[i] >> ROW) & ROWS], found
+            c, k = codes[at, (elements[last, i] >> ROW) & ROWS], found
             while k > 0 and order[k - 1] > c:
                 k -= 1
             if k > 0 and order[k - 1] == c:
@@ -57,7 +57,7 @@ def fill_bins(rows, a, b, codes, n_codes, labels, y, weight, center, classes, bi
         for c in range(n_codes + 1):
             bin_rows[c] = 0
         for i in range(a, b):
-            bin_rows[codes[(rows[i] >> ROW) & ROWS]] += 1
+            bin_rows[codes[at, (elements[last, i] >> ROW) & ROWS]] += 1
         for c in range(n_codes + 1):
             if bin_rows[c] > 0:
                 order[found] = c
@@ -67,11 +67,9 @@ def fill_bins(rows, a, b, codes, n_codes, labels, y, weight, center, classes, bi
     for i in range(found):
         bin_weights[order[i], :] = 0.0
         bin_sums[order[i]] = 0.0
-    if found == 1:
-        return found
-    for i in range(a, b):
-        row = (rows[i] >> ROW) & ROWS
-        c = codes[row]
+    for i in range(a, b if found > 1 else a):
+        row = (elements[last, i] >> ROW) & ROWS
+        c = codes[at, row]
         w = of_row(weight, row)
         if classes:
             bin_weights[c, labels[row]] += w
@@ -82,9 +80,9 @@ def fill_bins(rows, a, b, codes, n_codes, labels, y, weight, center, classes, bi
 
 
 @kernel
-def sort_bins(order, key):
-    """Sort values by their keys, equal ones as they stand."""
-    for i in range(1, len(order)):
+def sort_bins(order, m, key):
+    """Sort the first m values by their keys, equal ones as they stand."""
+    for i in range(1, m):
         c, k = order[i], i - 1
         while k >= 0 and key[order[k]] > key[c]:
             order[k + 1] = order[k]
@@ -142,9 +140,14 @@ def find_split(data, limits, room, node, classes, key, best_set):
     -------
     score, column, cut, missing_left : The cut is the rank or code up to which rows go left; the column is -1 without a split.
     """
-    # Arrays are taken out of their tuples once: every time costs an atomic count of who holds them, which threads share.
-    elements, sorted_at, counted_at, missing_at, y = data.elements, data.sorted_at, data.counted_at, data.missing_at, data.y
-    columns, prefix, sums, score = room.columns, room.prefix, room.sums, room.score
+    # A function that gets a tuple counts itself among the holders of every array in it, atomically, so that threads wait for
+    # each other: hence arrays one by one, and no views, for what is done to every column.
+    elements, sorted_at, codes, counted_at, n_codes = data.elements, data.sorted_at, data.codes, data.counted_at, data.n_codes
+    labels, y, weight, place, logs = data.labels, data.y, data.weight, data.place, data.logs
+    missing_at, categorical, signs = data.missing_at, data.categorical, data.signs
+    columns, prefix, sums, score, suffix = room.columns, room.prefix, room.sums, room.score, room.suffix
+    left, right, sorted_y, tree_weights, tree_sums = room.left, room.right, room.sorted_y, room.tree_weights, room.tree_sums
+    bin_rows, bin_weights, bin_sums, order, keys = room.bin_rows, room.bin_weights, room.bin_sums, room.order, room.keys
     d, a, b, tie, ones = len(columns), node.a, node.b, TIE * node.impurity, np.int64(classes[len(classes) - 1])
     best, s, column, cut, missing_left, drawn, least = -np.inf, -np.inf, -1, -1, False, 0, limits.least
     for j in range(d):
@@ -152,11 +155,10 @@ def find_split(data, limits, room, node, classes, key, best_set):
     if limits.max_features < d:
         shuffle(key, columns)
     if limits.criterion == ABSOLUTE:  # the last column of elements has the rows in the order of y
-        rows = elements[len(elements) - 1]
         for i in range(a, b):
-            row = (rows[i] >> ROW) & ROWS
-            data.place[row] = i - a
-            room.sorted_y[i - a] = y[row]
+            row = (elements[len(elements) - 1, i] >> ROW) & ROWS
+            place[row] = i - a
+            sorted_y[i - a] = y[row]
     for q in range(d):
         if drawn >= limits.max_features and column >= 0:
             break
@@ -176,9 +178,16 @@ def find_split(data, limits, room, node, classes, key, best_set):
         elif counted_at[j] < 0 and limits.pair:
             varies, s, at, side = best_of_pair(elements, k, a, b, ones, least, best, tie, prefix, score)
         elif counted_at[j] < 0:
-            varies, s, at, side = best_of_sorted(data, limits, room, node, classes, j, best)
+            varies, s, at, side = best_of_sorted(
+                node, limits, elements, k, holes, signs[j], labels, y, weight, place, logs, classes, left, right, suffix,
+                sorted_y, tree_weights, tree_sums, best,
+            )  # fmt: skip
         else:
-            varies, s, at, side = best_of_counted(data, limits, room, node, classes, j, best, best_set)
+            varies, s, at, side = best_of_counted(
+                node, limits, elements, codes, counted_at[j], n_codes[j], categorical[j], signs[j], labels, y, weight, place,
+                classes, left, right, suffix, sorted_y, tree_weights, tree_sums, bin_rows, bin_weights, bin_sums, order, keys,
+                room.buffer, best, best_set,
+            )  # fmt: skip
         drawn += varies
         if at >= 0:
             best, column, cut, missing_left = s, j, at, side
@@ -206,27 +215,27 @@ def best_of_pair(elements, k, a, b, ones, least, best, tie, prefix, score):
 
 
 @kernel
-def best_of_sorted(data, limits, room, node, classes, j, best):
+def best_of_sorted(
+    node, limits, elements, k, holes, sign, labels, y, weight, place, logs, classes, left, right, suffix, sorted_y,
+    tree_weights, tree_sums, best,
+):  # fmt: skip
     """Find the best cut of a sorted column; return (whether it varies, score, rank or -1, whether missing values go left)."""
-    labels, y, weight, sign = data.labels, data.y, data.weight, data.signs[j]
     criterion, least, lightest = limits.criterion, limits.least, limits.lightest
     a, b, n, tie = node.a, node.b, node.b - node.a, TIE * node.impurity
-    e = data.elements[data.sorted_at[j]]
-    cut, missing_left = -1, False
-    if (e[a] >> RANK) == (e[b - 1] >> RANK):
-        return False, best, cut, missing_left
-    missing = count_missing(e, a, b) if data.missing_at[j] else 0
-    for side in range(2 if missing > 0 else 1):
+    e, cut, missing_left = elements[k], -1, False
+    varies = (e[a] >> RANK) != (e[b - 1] >> RANK)
+    missing = count_missing(e, a, b) if holes else 0
+    for side in range((2 if missing > 0 else 1) if varies else 0):
         stop = b - 1 if side == 0 else b - missing - 1
         first_left = b if side == 0 else b - missing  # rows from here on are left of every cut
         if criterion <= ERROR:
-            room.left[:] = 0.0
+            left[:] = 0.0
             for i in range(first_left, b):
                 row = (e[i] >> ROW) & ROWS
-                room.left[labels[row]] += of_row(weight, row)
+                left[labels[row]] += of_row(weight, row)
             s, position = scan_classes(
-                e, a, stop, n, labels, weight, classes, room.left, room.right, criterion, least, lightest, best, tie,
-                room.suffix, data.logs, sign, node.low, node.high,
+                e, a, stop, n, labels, weight, classes, left, right, criterion, least, lightest, best, tie, suffix, logs, sign,
+                node.low, node.high,
             )  # fmt: skip
         elif criterion == SQUARED:
             wl, sl = 0.0, 0.0
@@ -235,97 +244,82 @@ def best_of_sorted(data, limits, room, node, classes, j, best):
                 w = of_row(weight, row)
                 wl += w
                 sl += w * (y[row] - node.center)
-            if limits.plain:
-                s, position = scan_mean_of_rows(
-                    data.elements,
-                    data.sorted_at[j],
-                    a,
-                    stop,
-                    n,
-                    y,
-                    node.center,
-                    node.sum_total,
-                    b - first_left,
-                    sl,
-                    least,
-                    best,
-                    tie,
-                    room.sums,
-                    room.score,
-                )
-            else:
-                s, position = scan_mean(
-                    e, a, stop, n, y, weight, node.center, node.total, node.sum_total, wl, sl, least, lightest, best, tie, sign,
-                    node.low, node.high, node.slack,
-                )  # fmt: skip
+            s, position = scan_mean(
+                e, a, stop, n, y, weight, node.center, node.total, node.sum_total, wl, sl, least, lightest, best, tie, sign,
+                node.low, node.high, node.slack,
+            )  # fmt: skip
         else:
             s, position = scan_median(
-                e, a, stop, b, n, y, weight, data.place, room.sorted_y, node.center, side == 1, least, lightest, best, tie,
-                room.tree_weights[: n + 1], room.tree_sums[: n + 1], room.suffix,
+                e, a, stop, b, n, y, weight, place, sorted_y, node.center, side == 1, least, lightest, best, tie,
+                tree_weights[: n + 1], tree_sums[: n + 1], suffix,
             )  # fmt: skip
         if position >= 0:
             best, cut, missing_left = s, np.int64(e[position] >> RANK), side == 1
-    return True, best, cut, missing_left
+    return varies, best, cut, missing_left
 
 
 @kernel
-def best_of_counted(data, limits, room, node, classes, j, best, best_set):
-    """Find the best cut of a counted column, or the best set of its categories; return as `best_of_sorted`, with a code."""
-    criterion, least, lightest, sign = limits.criterion, limits.least, limits.lightest, data.signs[j]
+def best_of_counted(
+    node, limits, elements, codes, at, last, categorical, sign, labels, y, weight, place, classes, left, right, suffix,
+    sorted_y, tree_weights, tree_sums, bin_rows, bin_weights, bin_sums, order, keys, buffer, best, best_set,
+):  # fmt: skip
+    """Find the best cut of a counted column, or the best set of its categories; return as `best_of_sorted`, with a code.
+
+    Parameters
+    ----------
+    at, last : Place of the column among the codes, and its last code, which is "missing".
+    """
+    criterion, least, lightest = limits.criterion, limits.least, limits.lightest
     n, tie, by_class, n_classes = node.b - node.a, TIE * node.impurity, limits.criterion <= ERROR, len(classes)
-    rows, own, last = data.elements[len(data.elements) - 1], data.codes[data.counted_at[j]], data.n_codes[j]
-    bin_rows, bin_weights, bin_sums, order = room.bin_rows, room.bin_weights, room.bin_sums, room.order
     cut, missing_left = -1, False
     found = fill_bins(
-        rows, node.a, node.b, own, last, data.labels, data.y, data.weight, node.center, by_class, bin_rows, bin_weights,
-        bin_sums, order,
+        elements, node.a, node.b, codes, at, last, labels, y, weight, node.center, by_class, bin_rows, bin_weights, bin_sums,
+        order,
     )  # fmt: skip
-    if found == 1:
-        return False, best, cut, missing_left
     missing = bin_rows[last]
     valid = found - 1 if missing > 0 else found
-    for turn in range(n_classes if data.categorical[j] and by_class and n_classes > 2 else 1):
-        if data.categorical[j]:
-            key_bins(order[:valid], bin_weights, bin_sums, by_class, 1 if n_classes == 2 else turn, room.keys)
-            sort_bins(order[:valid], room.keys)
+    turns = n_classes if categorical and by_class and n_classes > 2 else 1
+    for turn in range(turns if found > 1 else 0):
+        if categorical:
+            key_bins(order, valid, bin_weights, bin_sums, by_class, 1 if n_classes == 2 else turn, keys)
+            sort_bins(order, valid, keys)
         for side in range(2 if missing > 0 else 1):
-            cuts = order[:found] if side == 0 else order[:valid]
-            n_left = missing if side == 1 else 0
+            m, n_left = (found, 0) if side == 0 else (valid, missing)
             if by_class:
                 for k in range(n_classes):
-                    room.left[k] = bin_weights[last, k] if side == 1 else 0.0
+                    left[k] = bin_weights[last, k] if side == 1 else 0.0
                 s, position = scan_class_bins(
-                    cuts, bin_rows, bin_weights, n, n_left, classes, room.left, room.right, criterion, least, lightest, best,
-                    tie, sign, node.low, node.high,
+                    order, m, bin_rows, bin_weights, n, n_left, classes, left, right, criterion, least, lightest, best, tie,
+                    sign, node.low, node.high,
                 )  # fmt: skip
             elif criterion == SQUARED:
                 wl, sl = (bin_weights[last, 0], bin_sums[last]) if side == 1 else (0.0, 0.0)
                 s, position = scan_mean_bins(
-                    cuts, bin_rows, bin_weights[:, 0], bin_sums, n, n_left, node.center, node.total, node.sum_total, wl, sl,
+                    order, m, bin_rows, bin_weights, bin_sums, n, n_left, node.center, node.total, node.sum_total, wl, sl,
                     least, lightest, best, tie, sign, node.low, node.high, node.slack,
                 )  # fmt: skip
             else:
-                into_buffer(rows, node.a, node.b, own, order[:found], room.keys, bin_rows, room.buffer)
+                into_buffer(elements[len(elements) - 1], node.a, node.b, codes[at], order[:found], keys, bin_rows, buffer)
                 s, position = scan_median(
-                    room.buffer, 0, n - n_left - 1, n, n, data.y, data.weight, data.place, room.sorted_y, node.center,
-                    side == 1, least, lightest, best, tie, room.tree_weights[: n + 1], room.tree_sums[: n + 1], room.suffix,
+                    buffer, 0, n - n_left - 1, n, n, y, weight, place, sorted_y, node.center, side == 1, least, lightest, best,
+                    tie, tree_weights[: n + 1], tree_sums[: n + 1], suffix,
                 )  # fmt: skip
                 if position >= 0:
-                    position = np.int64(room.buffer[position] >> RANK)
+                    position = np.int64(buffer[position] >> RANK)
             if position >= 0:
-                best, cut, missing_left = s, cuts[position], side == 1
-                if data.categorical[j]:
+                best, cut, missing_left = s, order[position], side == 1
+                if categorical:
                     best_set[:] = np.uint64(0)
                     for i in range(position + 1):
-                        code = np.uint64(cuts[i])
+                        code = np.uint64(order[i])
                         best_set[code >> SIX] |= U1 << (code & LOW6)
-    return True, best, cut, missing_left
+    return found > 1, best, cut, missing_left
 
 
 @kernel
-def key_bins(order, bin_weights, bin_sums, by_class, k, keys):
-    """Write what categories are ordered by: the mean of y, or the share of class k."""
-    for i in range(len(order)):
+def key_bins(order, n, bin_weights, bin_sums, by_class, k, keys):
+    """Write what the first n categories are ordered by: the mean of y, or the share of class k."""
+    for i in range(n):
         c = order[i]
         if by_class:
             w = 0.0
