@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import make_classification, make_friedman1
+from sklearn.datasets import load_iris, load_wine, make_classification, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 
 import lemmata
-from lemmata.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, gradient_growth
+from lemmata.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, gradient_growth, gradient_team
 
 
 def numbers(n=400, seed=0):
@@ -301,3 +301,80 @@ def test_a_split_that_is_not_the_best_is_refused():
     other.max_features = 1.0
     assert good.certify(X, y).holds
     assert "splits" in [check.name for check in other.certify(X, y).failed]
+
+
+def test_line_searches_on_classes_that_come_apart():
+    """Slopes underflow, and some subsamples are separated: no step may run away."""
+    X, y = load_iris(return_X_y=True)
+    for data in ((X, y), load_wine(return_X_y=True)):
+        model = GradientBoostingClassifier(max_iter=60, step="line-search", subsample=0.5, random_state=0).fit(*data)
+        certificate = model.certify(*data)
+        assert certificate.holds, str(certificate)
+        assert model.train_score_.min() > -3.0
+
+
+def test_categories_that_a_node_has_not_seen_go_with_missing_values():
+    c = np.arange(510.0) % 255
+    c[:30] = np.nan
+    y = np.where(np.isnan(c), 3.0, np.sin(c * 7))
+    model = GradientBoostingRegressor(categorical_features=[0], min_samples_leaf=1, max_iter=5).fit(c[:, None], y)
+    certificate = model.certify(c[:, None], y)
+    assert certificate.holds, str(certificate)
+    at = model.trees_.nodes.children_left >= 0
+    assert model.trees_.nodes.missing_go_to_left[at].any(), "some go left"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_categories_of_equal_gradients_are_certified(seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 80, 600), rng.integers(0, 40, 600)]).astype(float)
+    y = (rng.random(600) < 0.3).astype(int)
+    model = GradientBoostingClassifier(categorical_features=[0, 1], max_iter=3).fit(X, y)
+    certificate = model.certify(X, y)
+    assert certificate.holds, str(certificate)
+    rounded = GradientBoostingRegressor(categorical_features=[0, 1], max_iter=3).fit(X, y)
+    assert rounded.certify(X, y).holds
+
+
+def test_fractions_of_weights_that_make_a_whole_are_one():
+    X, y = [[0.0], [0], [0], [1], [1], [1]], [0.0, 0, 0, 1, 1, 1]
+    model = GradientBoostingRegressor(min_samples_leaf=1, max_iter=1, learning_rate=1.0)
+    model.fit(X, y, sample_weight=np.full(6, 1 / 3))
+    np.testing.assert_allclose(model.predict([[0.0], [1.0]]), [0.0, 1.0], atol=1e-12)
+    x = np.arange(80.0)[:, None]
+    labels = (x[:, 0] < 30).astype(int)
+    balanced = GradientBoostingClassifier(class_weight="balanced", min_samples_leaf=40, max_iter=1).fit(x, labels)
+    assert balanced.trees_[0].n_leaves == 2
+    assert balanced.certify(x, labels).holds
+
+
+def test_early_stopping_leaves_rows_of_every_class_to_learn_from():
+    options = {"early_stopping": True, "validation_fraction": 0.9, "max_iter": 3}
+    for n in (1, 2, 3):
+        GradientBoostingRegressor(**options).fit(np.arange(n)[:, None], np.arange(n) * 1.0)
+    y = [0] * 20 + [1] * 2 + [2]
+    model = GradientBoostingClassifier(**options).fit(np.arange(23)[:, None], y)
+    assert np.isfinite(model.train_score_).all()
+
+
+def test_what_cannot_be_summed_up_is_refused():
+    with pytest.raises(ValueError, match="divide y by a constant"):
+        GradientBoostingRegressor().fit([[0.0], [1.0]], [1e160, 0.0])
+    with pytest.raises(ValueError, match="scale the weights"):
+        GradientBoostingRegressor().fit([[0.0], [1.0]], [1.0, 0.0], sample_weight=[1e300, 1.0])
+
+
+def test_threads_end_when_the_first_order_is_interrupted(monkeypatch):
+    X, y = make_friedman1(9000, random_state=0)
+    before = threading.active_count()
+
+    def interrupted(self, what, *rest, **more):
+        if what == gradient_team.ADVANCE:
+            raise KeyboardInterrupt
+        return order(self, what, *rest, **more)
+
+    order = gradient_team.Team.order
+    monkeypatch.setattr(gradient_team.Team, "order", interrupted)
+    with lemmata.config(n_threads=2), pytest.raises(KeyboardInterrupt):
+        GradientBoostingRegressor().fit(X, y)
+    assert threading.active_count() == before

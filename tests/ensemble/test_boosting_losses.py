@@ -91,9 +91,11 @@ def test_line_searches_of_the_exponential_loss_are_adaboost():
         F[0] += gamma * vote
 
 
-def test_a_direction_that_separates_ends_at_a_large_step():
+def test_a_direction_that_separates_moves_scores_so_far_and_no_further():
     y = np.array([0.0, 1.0])
-    assert best_step(Loss("log_loss", 2), y, np.zeros((1, 2)), None, 2 * y - 1) >= 700  # where e^(−f) is 0
+    for size in (1e-9, 1.0, 1e9):
+        step = best_step(Loss("log_loss", 2), y, np.zeros((1, 2)), None, size * (2 * y - 1))
+        assert step * size == pytest.approx(16.0, rel=1e-12)
 
 
 def test_quantiles_of_weights_are_those_of_repetition():

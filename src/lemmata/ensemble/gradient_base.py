@@ -12,7 +12,7 @@ from lemmata.core.random import generator
 from lemmata.ensemble.gradient_certificate import certificate
 from lemmata.ensemble.gradient_histogram import new_codes
 from lemmata.ensemble.gradient_stages import Limits, Rule, Stages, as_arrays
-from lemmata.tree.base import signs_of
+from lemmata.tree.base import check_sizes, signs_of
 from lemmata.tree.bins import learn_bins
 from lemmata.tree.columns import CategoricalColumns
 from lemmata.tree.nodes import Tree, Trees
@@ -21,11 +21,11 @@ ROWS_TO_STOP_EARLY = 10_000
 
 
 def held_out(y, n_classes, fraction, seed):
-    """Draw the rows that early stopping watches: 1 for those, the same share of every class, 0 for the rest."""
+    """Draw the rows that early stopping watches: 1 for those, the same share of every class but never all, 0 for the rest."""
     rng, out = np.random.default_rng([seed, 2**32]), np.zeros(len(y), bool)
     for k in range(max(n_classes, 1)):
         rows = np.flatnonzero(y == k) if n_classes > 1 else np.arange(len(y))
-        out[rng.permutation(rows)[: round(fraction * len(rows))]] = True
+        out[rng.permutation(rows)[: min(round(fraction * len(rows)), len(rows) - 1)]] = True
     return out
 
 
@@ -67,6 +67,7 @@ class GradientBoosting(CategoricalColumns, Iterative):
 
     def _boost(self, X, y, weight, blocks, asked):
         """Fit to rows in memory, y as numbers."""
+        check_sizes(y, weight)
         self._seed = int(generator(self.random_state).integers(2**31))
         n = len(y)
         watched = self._watched(y)

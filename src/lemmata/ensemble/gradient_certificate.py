@@ -29,7 +29,7 @@ from lemmata.core.kernel import kernel
 from lemmata.core.threads import run
 from lemmata.ensemble.gradient_histogram import PRECISE
 from lemmata.ensemble.gradient_leaves import leaf_quantiles, newton_values, split_gains, summed_up, value_bounds
-from lemmata.ensemble.gradient_losses import best_step
+from lemmata.ensemble.gradient_losses import line_search
 from lemmata.ensemble.gradient_splits import LEAST_HESSIAN
 from lemmata.ensemble.gradient_stages import stage_mask, tree_seed
 from lemmata.tree.bins import MISSING, learn_bins
@@ -40,6 +40,8 @@ from lemmata.tree.nodes import LEAF, NOTHING
 NEAR = 0.01  # share of the best gain that fixed point may cost
 SMALL = 1e-5  # of the largest gain of a tree: what is smaller may be the rounding of fixed point
 CLOSE = 1e-3  # of two sums in fixed point, within which either may seem larger
+ALIKE = 1e-6  # of two ratios, which may be equal in fixed point
+FINE = 1e-9  # of (Σ|g|)²/Σh: gains that may be the rounding of fixed point
 EXACT = 1e-9
 RISE = 1e-9  # of the loss: rounding of sums
 
@@ -70,11 +72,14 @@ def best_by_column(sums, n_bins, categorical, trend, limits, bounds):
         used = sums[:, np.r_[:n_bins, MISSING]]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(used[..., 2] > 0, used[..., 0] / used[..., 1], np.inf)
-        used = np.take_along_axis(used, np.argsort(ratio, axis=1, kind="stable")[..., None], axis=1)
+        order = np.argsort(ratio, axis=1, kind="stable")
+        used, ratio = np.take_along_axis(used, order[..., None], axis=1), np.take_along_axis(ratio, order, axis=1)
         ways = [np.cumsum(used, axis=1)]
+        with np.errstate(invalid="ignore"):  # of equal ones, the order may be another in fixed point: no cut between them
+            apart = np.diff(ratio, axis=1, append=np.inf) > ALIKE * (1.0 + np.abs(ratio))
     else:
         right = np.cumsum(sums[:, :n_bins], axis=1)
-        ways = [right, right + missing[:, None]]
+        ways, apart = [right, right + missing[:, None]], np.array(True)
     for left in ways:
         other = total[:, None] - left
         light = np.minimum(left[..., 2], other[..., 2]) < limits.min_samples_leaf * (1 - EXACT)
@@ -84,7 +89,7 @@ def best_by_column(sums, n_bins, categorical, trend, limits, bounds):
             values = [np.clip(-s[..., 0] / (s[..., 1] + ridge), low, high) for s in (left, other)]
             score = sum(-(2 * s[..., 0] + (s[..., 1] + ridge) * v) * v for s, v in zip((left, other), values, strict=True))
             wrong = trend * (values[1] - values[0]) < 0
-        score = np.where(light | thin | wrong | np.isnan(score), -np.inf, score)
+        score = np.where(light | thin | wrong | ~apart | np.isnan(score), -np.inf, score)
         best = np.maximum(best, 0.5 * (score.max(axis=1) - parent))
     return best
 
@@ -132,10 +137,15 @@ def best_gains(tree, codes, bins, leaf_of, g, h, weight, limits, bounds, trends,
     return found.max(axis=0)
 
 
-def missed(tree, gains, best, depth_limit, leaf_limit):
-    """Return the largest share of a gain that was missed: at a split, and by the order in which leaves were split."""
+def missed(tree, gains, best, depth_limit, leaf_limit, scale):
+    """Return the largest share of a gain that was missed: at a split, and by the order in which leaves were split.
+
+    Parameters
+    ----------
+    scale : (Σ|g|)²/Σh, more than any gain can be.
+    """
     inner = tree.children_left != LEAF
-    floor = max(SMALL * np.abs(gains).max(initial=0.0), 1e-280)
+    floor = max(SMALL * np.abs(gains).max(initial=0.0), FINE * scale, 1e-280)
     scale = np.maximum(best, floor)
     at_split = ((best - gains) / scale)[inner].max(initial=0.0)
     made = np.zeros(tree.node_count)  # when a node came to be: when its parent was split
@@ -153,13 +163,13 @@ def missed(tree, gains, best, depth_limit, leaf_limit):
     return at_split, late
 
 
-def sound(trees, d, n_scores):
+def sound(trees, n_stages, d, n_scores):
     """Tell whether the arrays make trees at all: each pair of children once, after its parent, in the order of splits."""
     nodes, roots = trees.nodes, trees.roots
     lengths = {len(v) for name, v in vars(nodes).items() if name != "left_categories"}
     if lengths != {roots[-1]} or roots[0] != 0 or np.any(np.diff(roots) < 1) or nodes.value.shape[1] != n_scores:
         return False
-    if (len(roots) - 1) % n_scores or not np.array_equal(
+    if len(roots) - 1 != n_stages * n_scores or not np.array_equal(
         nodes.category_set[nodes.category_set != -1], np.arange(len(nodes.left_categories))
     ):
         return False
@@ -250,7 +260,7 @@ class Replay:
             exact = leaf_quantiles(rule.loss, self.y - self.F[k], weight, leaf_of, tree.node_count)
             values[~inner] = exact[~inner]
         elif rule.step == "line-search":
-            values *= best_step(rule.loss, self.y, self.F, weight, values[leaf_of], k)
+            values *= line_search(rule.loss, self.y, self.F, weight, values[leaf_of], k)
         stored = tree.value.copy()
         stored[:, k] -= rule.rate * values
         self.values.append((stored.ravel(), rule.rate * values))
@@ -261,8 +271,10 @@ class Replay:
         seed = tree_seed(rule, t, k)
         own = np.zeros((tree.node_count, 256))
         best = best_gains(tree, self.codes, self.bins, leaf_of, g, h, weight, self.limits, bounds, self.trends, seed, own)
-        self.strays += strays(tree, sums[:, 1], own, self.bins.n_bins, len(self.y) <= PRECISE)
-        split, order = missed(tree, gains, best, self.limits.max_depth, self.limits.max_leaf_nodes)
+        whole = np.array_equal(h, np.floor(h)) or len(np.unique(h[weight > 0])) == 1  # sums are equal in fixed point, too
+        self.strays += strays(tree, sums[:, 1], own, self.bins.n_bins, len(self.y) <= PRECISE and whole)
+        scale = np.abs(g).sum() ** 2 / max(h.sum(), 1e-280)
+        split, order = missed(tree, gains, best, self.limits.max_depth, self.limits.max_leaf_nodes, scale)
         self.split, self.order = max(self.split, split), max(self.order, order)
         down = -g @ tree.value[leaf_of, k]
         self.direction = max(self.direction, -down / max(np.abs(g).sum() * np.abs(tree.value).max(initial=0.0), 1e-280))
@@ -275,7 +287,7 @@ class Replay:
 
 def certificate(model, X, y, weight, watched, limits, rule, trends):
     """Replay a fit and say what was found."""
-    if not sound(model.trees_, X.shape[1], rule.loss.n_scores) or np.shape(model.init_) != (rule.loss.n_scores,):
+    if not sound(model.trees_, model.n_iter_, X.shape[1], rule.loss.n_scores) or np.shape(model.init_) != (rule.loss.n_scores,):
         return Certificate(Check("trees", np.inf, 0.0, "proof", "the arrays make trees"), subject=repr(model))
     replay = Replay(model, X, y, weight, watched, limits, rule, trends)
     replay.run()

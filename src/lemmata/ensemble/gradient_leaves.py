@@ -6,14 +6,15 @@ Sums are rows of an array with Σg, Σh, weight and number of rows of each node.
 import numpy as np
 
 from lemmata.ensemble.gradient_losses import weighted_quantile
+from lemmata.ensemble.gradient_splits import LEAST_HESSIAN
 from lemmata.tree.descend import WORD
 from lemmata.tree.nodes import LEAF
 
 
 def newton_values(sums, ridge, bounds):
-    """Return −Σg/(Σh + λ) within bounds; 0 where there is nothing to divide by."""
+    """Return −Σg/(Σh + λ) within bounds; 0 where there is next to nothing to divide by."""
     h = sums[:, 1] + ridge
-    return np.clip(-np.divide(sums[:, 0], h, out=np.zeros(len(h)), where=h > 0), bounds[:, 0], bounds[:, 1])
+    return np.clip(-np.divide(sums[:, 0], h, out=np.zeros(len(h)), where=h >= LEAST_HESSIAN), bounds[:, 0], bounds[:, 1])
 
 
 def summed_up(tree, sums):

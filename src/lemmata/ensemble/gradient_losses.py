@@ -22,6 +22,7 @@ from lemmata.core.kernel import kernel
 from lemmata.core.numeric import exponentials
 
 STRIP = 512  # rows at a time: the product of as many numbers up to 2 is still a number
+MOST_MOVE = 16.0  # of a score in one line search: odds of nine millions to one
 HIGHEST = 1e300  # for e^(−yf) at scores beyond reason
 
 
@@ -268,7 +269,7 @@ def best_step(loss, y, F, weight, direction, k=0):
     """Return the γ that minimizes Σ ℓ(y, F + γ·direction) in the k-th score, by bisection and secants on its derivative.
 
     The loss is convex, so the derivative Σ g·direction never falls; where it is 0 nowhere (the direction separates the
-    classes), γ stops at a large number.
+    classes), γ stops where it has moved a score by `MOST_MOVE`.
 
     Examples
     --------
@@ -287,15 +288,18 @@ def best_step(loss, y, F, weight, direction, k=0):
         loss.fill(y, trial, weight, g, h)
         return float(g[k] @ direction)
 
-    here = slope(0.0)
-    if here == 0.0:
+    here, reach = slope(0.0), np.abs(direction).max(initial=0.0)
+    if here == 0.0 or reach == 0.0:
         return 0.0
+    most = MOST_MOVE / reach if loss.n_classes > 1 else np.inf
     far = -np.sign(here)
-    while slope(far) * here > 0 and abs(far) < MOST_STEP:
+    while np.sign(slope(far)) == np.sign(here) and abs(far) < most:
         far *= 2.0
-    if abs(far) >= MOST_STEP:
-        return float(far)
+    if abs(far) >= most:
+        return float(np.copysign(most, far))
     return float(brentq(slope, *sorted((0.0, far)), xtol=1e-14, rtol=1e-14, maxiter=200))
 
 
-MOST_STEP = 1e6
+def line_search(loss, y, F, weight, direction, k):
+    """Return the best γ ≥ 0: a tree grown on the scores of some steps ago may point up by now, and is then left out."""
+    return max(best_step(loss, y, F, weight, direction, k), 0.0)

@@ -7,7 +7,8 @@ least at v = −G/(H + λ), where it is −½G²/(H + λ). A split is worth what
 - Numbers: all thresholds between bins, with missing values on the right and, if there are any, on the left as well.
 - Categories: in the order of G/H of each, missing values being one of them, and cut like numbers. The gain is convex in
   (G_L, H_L), so the best subset is a vertex of the set of all subset sums, and these are cut off by lines αG + βH: they are the
-  beginnings of that order (Fisher 1958; Breiman et al. 1984, th. 4.5). No subset is better, for any λ.
+  beginnings of that order (Fisher 1958; Breiman et al. 1984, th. 4.5). No subset is better, for any λ, as long as no child has
+  too few rows; categories of equal G/H stay in the order of their codes.
 - Monotone columns: the values of both children are held in the bounds of the node, −½G²/(H + λ) becomes the model at the
   bounded value, and a split whose values go the wrong way counts for nothing.
 
@@ -188,6 +189,9 @@ def fill_table(hist, start, n_bins, categorical, where, order, keys, table):
         table[255] = missing_left
         return
     m = category_order(hist, start, n_bins, order, keys)
+    for b in range(m):
+        if order[b] == 255:  # missing values are one of the categories here
+            missing_left = 1 if b <= bins else 0
     for b in range(256):
         table[b] = missing_left
     for b in range(m):
@@ -210,7 +214,7 @@ def best_column(found, drawn):
 def gain_of(score, total, units, low, high):
     """Return what a split gains, −∞ if no more than rounding."""
     gain = score - model((total >> HIGH) * units[0], (total & LOW) * units[1] + units[2], low, high)
-    return NO_SPLIT if gain <= LEAST_GAIN * score else 0.5 * gain
+    return NO_SPLIT if gain <= LEAST_GAIN * abs(score) else 0.5 * gain
 
 
 @kernel

@@ -23,7 +23,7 @@ from lemmata.core.meeting import threads_that_meet
 from lemmata.ensemble.gradient_growth import new_plan
 from lemmata.ensemble.gradient_histogram import MOST_G, MOST_H, unit
 from lemmata.ensemble.gradient_leaves import bit_sets, leaf_quantiles, newton_values, split_gains, summed_up, value_bounds
-from lemmata.ensemble.gradient_losses import best_step
+from lemmata.ensemble.gradient_losses import line_search
 from lemmata.ensemble.gradient_splits import LEAST_HESSIAN
 from lemmata.ensemble.gradient_team import ADVANCE, GROW, Team, Work, n_stretches
 from lemmata.tree.draw import mix
@@ -79,7 +79,7 @@ class Stages:
         self.total = float(self.n if weight is None else weight.sum())
         self.lightest = 1.0 if weight is None else float(weight[weight > 0].min())
         self.flat = rule.loss.flat or rule.step == "line-search"
-        fine = 2.0 ** min(20.0, 61.0 - np.ceil(np.log2(max(self.total, 1e-280))))
+        fine = 2.0 ** min(52.0, 60.0 - np.ceil(np.log2(max(self.total, 1e-280))))
         self.weight_of = np.full(self.n, fine, np.int64) if weight is None else np.rint(weight * fine).astype(np.int64)
         self.least = limits.min_samples_leaf * fine * WHOLE
         n_threads = max(1, min(threads_that_meet(), self.n // 2048))
@@ -100,7 +100,11 @@ class Stages:
 
     def __enter__(self):
         self.team.__enter__()
-        self.team.order(ADVANCE, which=1)
+        try:
+            self.team.order(ADVANCE, which=1)
+        except BaseException:  # else the others would wait for ever
+            self.team.__exit__()
+            raise
         return self
 
     def __exit__(self, *error):
@@ -199,7 +203,7 @@ class Stages:
         if rule.loss.quantile is not None:
             values[at] = leaf_quantiles(rule.loss, self.y - self.F[k], weight, leaf_of, len(at))
         elif rule.step == "line-search":
-            values *= best_step(rule.loss, self.y, self.F, weight, values[at][leaf_of], k)
+            values *= line_search(rule.loss, self.y, self.F, weight, values[at][leaf_of], k)
         tree.value[:, k] = rule.rate * values
         tree.gain[:] = split_gains(tree, sums, ridge, bounds)
         tree.weighted_n_node_samples[:], tree.n_node_samples[:] = sums[:, 2], sums[:, 3]

@@ -40,6 +40,14 @@ def own(a):
     return a if a.flags.writeable else a.copy()
 
 
+def check_sizes(y, weight):
+    """Refuse numbers and weights of which sums of squares would overflow, or vanish."""
+    if np.abs(y).max() > LARGEST:
+        raise ValueError(f"y reaches {np.abs(y).max():.3g}, and sums of its squares would overflow: divide y by a constant.")
+    if weight is not None and not 1 / LARGEST < weight.sum() < LARGEST:
+        raise ValueError(f"sample_weight sums to {weight.sum():.3g}, too far from 1 for sums of squares: scale the weights.")
+
+
 def n_drawn(max_features, d):
     """Turn `max_features` into a number of columns."""
     if max_features is None:
@@ -92,10 +100,7 @@ class DecisionTree(CategoricalColumns):
         """Return all rows as an array, with target and weight; unit weights are None."""
         X, y, weight = blocks.whole()
         weight = None if weight is None or np.all(weight == 1) else own(np.asarray(weight, dtype=float))
-        if weight is not None and not 1 / LARGEST < weight.sum() < LARGEST:
-            raise ValueError(
-                f"sample_weight sums to {weight.sum():.3g}, too far from 1 for sums of squares: scale the weights."
-            )
+        check_sizes(y, weight)
         return own(dense(X)), own(y), weight
 
     def _limits(self, n, d, total):

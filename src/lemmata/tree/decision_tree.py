@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.class_weight import class_factors
 from lemmata.core.estimator import Classifier, Regressor, as_output
-from lemmata.tree.base import LARGEST, DecisionTree, value_block
+from lemmata.tree.base import DecisionTree, value_block
 from lemmata.tree.certificate import certify_tree
 
 
@@ -229,12 +229,7 @@ class DecisionTreeRegressor(DecisionTree, Regressor):
     def _posed(self, X, y, sample_weight, *, reset):
         blocks = self._blocks(self._encoded(X, reset=reset), y, sample_weight, reset=reset, order="C")
         X, y, weight = self._rows_of(blocks)
-        y = np.asarray(y, dtype=float)
-        if np.abs(y).max() > LARGEST:
-            raise ValueError(
-                f"y reaches {np.abs(y).max():.3g}, and sums of its squares would overflow: divide y by a constant."
-            )
-        return X, np.zeros(len(y), dtype=np.int64), y, weight, 1
+        return X, np.zeros(len(y), dtype=np.int64), np.asarray(y, dtype=float), weight, 1
 
     def predict(self, X):
         """Give each row the mean (or median) of its leaf."""
