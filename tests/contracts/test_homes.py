@@ -10,7 +10,17 @@ import pytest
 from sklearn.base import clone
 
 import lemmata
-from contracts.problems import ESTIMATORS, NAMES, assert_same_bits, fitted, forget_names, needs_weights, predictions, problem
+from contracts.problems import (
+    ESTIMATORS,
+    NAMES,
+    assert_same_bits,
+    fitted,
+    forget_names,
+    needs_weights,
+    predictions,
+    problem,
+)
+from lemmata.core.estimator import gives_groups
 
 estimators = pytest.mark.parametrize("cls", ESTIMATORS, ids=NAMES)
 ROWS = 16  # so that 60 rows make four blocks, the last one shorter
@@ -68,6 +78,30 @@ def test_negative_weights_are_refused_in_a_stored_table_too(cls, tmp_path):
     target = {} if task.y is None else {"y": "y"}
     with pytest.raises(ValueError, match="Negative values in sample_weight"):
         clone(task.model).fit(tmp_path / "rows.parquet", **target, sample_weight="w")
+
+
+@estimators
+def test_a_stored_row_of_weight_zero_is_not_there_whatever_it_holds(cls, tmp_path):
+    task = problem(cls)
+    needs_weights(task.model)
+    n, d = task.X.shape
+    weight = np.where(np.arange(n) % 5 > 0, 1.0 + np.arange(n) % 3, 0.0)
+    weight[ROWS : 2 * ROWS] = 0.0  # a whole block
+    absent = weight == 0
+    X, y = task.X.copy(), None if task.y is None else task.y.copy()
+    for_all = gives_groups(task.model) or cls.__name__ == "Decide"  # these say something of every row, of weight zero too
+    X[absent] = 77.0 if for_all else np.where(np.arange(d) % 2, np.nan, np.inf)
+    if y is not None:
+        y[absent] = 99
+    columns = {f"x{j}": X[:, j] for j in range(d)} | {"w": weight} | ({} if y is None else {"y": y})
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=23)
+    target = {} if y is None else {"y": "y"}
+    with lemmata.config(block_rows=ROWS):
+        memory = task.fit(X, y, sample_weight=weight)
+        parquet = clone(task.model).fit(tmp_path / "rows.parquet", **target, sample_weight="w")
+        assert parquet.certify(tmp_path / "rows.parquet", **target, sample_weight="w").holds
+    forget_names(parquet)
+    assert_same_bits(parquet, memory)
 
 
 @estimators

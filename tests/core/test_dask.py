@@ -252,6 +252,23 @@ def test_a_bad_number_is_refused_by_the_number_of_its_row(table, bad, kind):
         LinearRegression().fit(*on_dask(np.ones((ROWS, 2)), y))
 
 
+def test_rows_of_weight_zero_are_not_there_whatever_they_hold(table):
+    X, y, weight = np.cbrt(table[0]), np.cbrt(table[1]), np.where(np.arange(ROWS) % 3 > 0, table[2], 0.0)
+    weight[CUT : 2 * CUT] = 0.0  # a partition is empty
+    there = weight > 0
+    wild, cuts = np.where(there[:, None], X, np.inf), [int(part.sum()) for part in np.split(there, range(CUT, ROWS, CUT))]
+    few = [da.from_array(a[there], chunks=(tuple(n for n in cuts if n), *a.shape[1:])) for a in (X, y, weight)]
+    fits = [LinearRegression().fit(*rows[:2], sample_weight=rows[2]) for rows in (on_dask(wild, y, weight), few)]
+    assert bits(fits[0].coef_) == bits(fits[1].coef_)
+    in_memory = LinearRegression().fit(on_dask(wild)[0], y, sample_weight=weight)
+    assert bits(in_memory.coef_) == bits(fits[0].coef_)
+    wild[there.argmax()] = np.inf
+    with pytest.raises(ValueError, match=f"infinity in row {there.argmax()};"):
+        LinearRegression().fit(*on_dask(wild, y), sample_weight=on_dask(weight)[0])
+    with pytest.raises(ValueError, match="Every sample weight is zero"):
+        LinearRegression().fit(*on_dask(X, y), sample_weight=np.zeros(ROWS))
+
+
 # Last, because it leaves a cluster that is one worker short for a while.
 
 

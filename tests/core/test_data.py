@@ -71,11 +71,11 @@ def test_the_first_bad_row_is_named(shape, bad, first, allow_nan, sparse, large)
     for place, value in bad:
         X.flat[place % X.size] = value
     wrong = np.isinf(X) if allow_nan else ~np.isfinite(X)
-    table = sp.csr_array(X) if sparse else X
+    table, number = sp.csr_array(X) if sparse else X, (lambda row: first + row)
     if not wrong.any():
-        assert finite_rows(table, first, allow_nan) is None
+        assert finite_rows(table, number, allow_nan) is None
         return
     row = int(np.flatnonzero(wrong.any(axis=1))[0])
     kind = "NaN" if np.isnan(X[row][wrong[row]][0]) else "infinity"
     with pytest.raises(ValueError, match=f"^Input X contains {kind} in row {first + row};"):
-        finite_rows(table, first, allow_nan)
+        finite_rows(table, number, allow_nan)

@@ -240,6 +240,59 @@ def test_a_bad_target_is_refused_by_the_number_of_its_row(tmp_path, bad):
         KMeans(2).fit(tmp_path / "x.parquet", sample_weight="y")
 
 
+@pytest.mark.parametrize("cut", [CUT, None])
+def test_rows_of_weight_zero_are_left_out_before_blocks_are_cut(tmp_path, table, cut):
+    X, y, _ = table
+    weight = np.where(np.arange(ROWS) % 3 > 0, 2.0, 0.0)
+    weight[: CUT + 1] = 0.0  # a whole block and more
+    wild, there = np.where(weight[:, None] > 0, X, np.nan), weight > 0
+    pq.write_table(
+        pa.table(dict(zip(NAMES, wild.T, strict=True)) | {"y": np.where(there, y, np.inf), "w": weight}), tmp_path / "x"
+    )
+    parquet = Blocks.of(tmp_path / "x", "y", "w", block_rows=CUT, allow_nan=False, weighted=True)
+
+    def factory():
+        return (tuple(a[i : i + CUT] for a in (wild, y, weight)) for i in range(0, ROWS, CUT))
+
+    iterator = Blocks.of(factory, None, None, block_rows=cut, allow_nan=False, weighted=True)
+    memory = Blocks.of(X[there], y[there], weight[there], block_rows=CUT)
+    for blocks in (parquet, iterator):
+        assert (blocks.n_rows, blocks.n_table, blocks.complete) == (there.sum(), ROWS, False)
+        assert bits(blocks.numbers()) == bits(np.flatnonzero(there))
+        assert bits(blocks.map(rows_of)) == bits(X[there])
+    assert verbs(parquet, 3) == verbs(memory, 3)
+    assert cut is None or verbs(iterator, 3) == verbs(memory, 3)
+    assert iterator.n_blocks == (memory.n_blocks if cut else 10)  # of 11 parts the first has no row left
+
+
+def test_a_bad_row_has_its_number_in_the_table_also_where_others_are_left_out(tmp_path):
+    x, w = np.arange(120.0), np.ones(120)
+    x[[7, 90]], w[:30] = np.nan, 0.0
+    pq.write_table(pa.table({"a": x, "y": x, "w": w}), tmp_path / "x.parquet")
+    with lemmata.config(block_rows=50), pytest.raises(ValueError, match="Input X contains NaN in row 90;"):
+        LinearRegression().fit(tmp_path / "x.parquet", "y", sample_weight="w")
+
+
+def test_stored_weights_that_are_all_zero_or_negative_are_refused(tmp_path):
+    for w, message in ((np.zeros(9), "Every sample weight is zero"), (-np.ones(9), "Negative values in sample_weight")):
+        pq.write_table(pa.table({"a": np.arange(9.0), "w": w}), tmp_path / "x.parquet")
+        with pytest.raises(ValueError, match=message):
+            KMeans(2).fit(tmp_path / "x.parquet", sample_weight="w")
+        with pytest.raises(ValueError, match=message):
+            KMeans(2).fit(lambda w=w: iter([(np.arange(9.0)[:, None], w)]))
+
+
+def test_what_is_said_of_rows_is_said_of_those_of_weight_zero_too():
+    X, w = np.arange(20.0)[:, None] // 10, np.arange(20.0) % 2
+
+    def parts():
+        return ((X[i : i + 5], w[i : i + 5]) for i in range(0, 20, 5))
+
+    model = KMeans(2, random_state=0).fit(parts)
+    assert model.labels_.shape == (20,)
+    assert np.array_equal(model.predict(parts), model.labels_)
+
+
 # Reading ahead.
 
 

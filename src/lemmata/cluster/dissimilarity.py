@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core import config
-from lemmata.core.estimator import Clusterer, Iterative, as_output
+from lemmata.core.estimator import NO_WEIGHTS, Clusterer, Iterative, as_output
 from lemmata.core.threads import run
 
 DIRECT = {"euclidean": "euclidean", "l2": "euclidean", "sqeuclidean": "sqeuclidean"}
@@ -90,7 +90,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _fitted_blocks(self, X, sample_weight=None):
+    def _fitted_blocks(self, X, sample_weight=NO_WEIGHTS):
         check_is_fitted(self)
         return self._blocks(X, sample_weight=sample_weight, reset=False, order="C")
 

@@ -7,17 +7,10 @@ sorted, gives the same result for every order of the rows, and the same for a ro
 import numpy as np
 
 
-def load(blocks, sample_weight):
+def load(blocks):
     """Bring the rows of positive weight into memory: the rows, their weights, their numbers in the whole table."""
     rows, weight = blocks.whole()
-    if not blocks.complete:
-        return rows, weight, np.flatnonzero(np.asarray(sample_weight, dtype=float) > 0)
-    if weight is None:
-        return rows, np.ones(len(rows)), np.arange(len(rows))
-    present = np.flatnonzero(weight > 0)
-    if not len(present):
-        raise ValueError("Every sample weight is zero: there is no row to fit.")
-    return rows[present], weight[present].astype(float), present
+    return rows, np.ones(len(rows)) if weight is None else weight.astype(float), blocks.numbers()
 
 
 def merged(rows, weight):

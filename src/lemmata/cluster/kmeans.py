@@ -26,7 +26,7 @@ from lemmata.cluster.seeding import draw_centers
 from lemmata.core.blocks import Largest
 from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Certificate, Check, same
 from lemmata.core.data import is_sparse
-from lemmata.core.estimator import Clusterer, Iterative, as_output
+from lemmata.core.estimator import NO_WEIGHTS, Clusterer, Iterative, as_output
 from lemmata.core.random import generator, spawn
 from lemmata.core.threads import serial_blas
 
@@ -293,7 +293,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         blocks, centers = self._blocks_and_centers(X, sample_weight)
         return -float(blocks.reduce(cluster_block, lloyd.scoring_of(centers))[1].sum())
 
-    def _blocks_and_centers(self, X, sample_weight=None):
+    def _blocks_and_centers(self, X, sample_weight=NO_WEIGHTS):
         """Validate a table and the centers that a compiled kernel is about to index."""
         check_is_fitted(self)
         blocks = self._blocks(X, sample_weight=sample_weight, reset=False, order="C")

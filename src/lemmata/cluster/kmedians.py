@@ -114,7 +114,7 @@ class KMedians(NearestCenter):
         blocks = self._blocks(X, sample_weight=sample_weight, reset=True, order="C")
         if blocks.n_rows < self.n_clusters:
             raise ValueError(f"n_samples={blocks.n_rows} should be >= n_clusters={self.n_clusters}.")
-        rows, weight, _ = load(blocks, sample_weight)
+        rows, weight, _ = load(blocks)
         first, weight = merged(rows, weight)
         rows = rows[first].astype(float)
 
@@ -162,7 +162,7 @@ class KMedians(NearestCenter):
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove the fixed point: medians of the nearest rows."""
-        rows, weight, _ = load(self._fitted_blocks(X, sample_weight), sample_weight)
+        rows, weight, _ = load(self._fitted_blocks(X, sample_weight))
         rows, centers = rows.astype(float), self.cluster_centers_.astype(float)
         labels, near = nearest_block(rows, None, centers, self.metric)
         loss = float(weight @ near)

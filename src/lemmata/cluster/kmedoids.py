@@ -136,10 +136,9 @@ class KMedoids(NearestCenter):
                 f"KMedoids holds the distances of all pairs of rows, and {blocks.n_rows:,} rows are more than the "
                 f"{MOST_ROWS:,} it takes: fit a sample of them and predict the others."
             )
-        rows, weight, numbers = load(blocks, sample_weight)
+        rows, weight, numbers = load(blocks)
         if self._precomputed:
-            n_rows = blocks.n_rows if blocks.complete else len(sample_weight)
-            D, first, weights = self._square(rows, numbers, n_rows), np.arange(len(rows)), weight
+            D, first, weights = self._square(rows, numbers, blocks.n_table), np.arange(len(rows)), weight
         else:
             first, weights = merged(rows, weight)
             D = distance_matrix(rows[first], self.metric, blocks.dtype)
@@ -238,7 +237,7 @@ class KMedoids(NearestCenter):
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove by enumeration that no swap gains, and bound how far the loss is from the least that any medoids have."""
-        rows, weight, numbers = load(self._fitted_blocks(X, sample_weight), sample_weight)
+        rows, weight, numbers = load(self._fitted_blocks(X, sample_weight))
         centers, k = self._centers(), len(self.medoid_indices_)
         to = distances(rows, centers, self.metric)
         near = to.min(axis=1)

@@ -50,6 +50,11 @@ def joined(parts: list[Block]) -> Block:
     return tuple(None if column[0] is None else _stack(column) for column in zip(*parts, strict=True))
 
 
+def rows_of(block: Block, rows: Any) -> Block:
+    """Pick rows of a block, by their numbers or a mask."""
+    return tuple(None if a is None else a[rows] for a in block)
+
+
 def _stack(column: tuple[Any, ...]) -> Any:
     if is_sparse(column[0]):
         from scipy.sparse import vstack
@@ -105,7 +110,8 @@ class Blocks:
     columns : Names of the columns, or None.
     dtype : float32 if X is, else float64.
     home : "memory", "stream" or "dask".
-    complete : Whether these are all rows of the table, rather than those of positive weight.
+    present : Which rows of the table these are, where some have weight zero and are left out: (rows of the table,), or None.
+    complete : Whether these are all rows of the table.
 
     Examples
     --------
@@ -119,7 +125,7 @@ class Blocks:
     """
 
     home = "memory"
-    complete = True
+    present: Array | None = None
     n_rows: int
     n_columns: int
     columns: list[str] | None
@@ -133,6 +139,7 @@ class Blocks:
         columns: list[str] | None = None,
         allow_nan: bool = True,
         labels: bool = False,
+        weighted: bool = False,
     ) -> "Blocks":
         """Cut a table into blocks.
 
@@ -146,16 +153,18 @@ class Blocks:
         columns : Columns to use, in this order; for stored tables nothing else is read.
         allow_nan : Whether stored data may hold NaN; otherwise the pass that meets one says in which row.
         labels : Whether the first aligned array may hold names of classes instead of numbers.
+        weighted : Whether the last aligned array holds weights of the rows: a stored row of weight zero is left out before
+            anything of it is looked at, and a negative weight is refused.
         """
         block_rows = config.whole("block_rows", block_rows)
         if is_dask(X):
             from lemmata.core.dask_blocks import DaskBlocks
 
-            return DaskBlocks(X, aligned, columns, allow_nan)
+            return DaskBlocks(X, aligned, columns, allow_nan, weighted)
         if is_path(X) or (callable(X) and not hasattr(X, "__array__")):
             from lemmata.core.stream import open_stream
 
-            return open_stream(X, aligned, block_rows, columns, allow_nan, labels)
+            return open_stream(X, aligned, block_rows, columns, allow_nan, labels, weighted)
         return ArrayBlocks(X, aligned, block_rows, columns)
 
     def __repr__(self) -> str:
@@ -209,6 +218,20 @@ class Blocks:
         """Number of blocks."""
         raise NotImplementedError
 
+    @property
+    def complete(self) -> bool:
+        """Whether these are all rows of the table."""
+        return self.present is None
+
+    def numbers(self) -> Array:
+        """Give the numbers that these rows have in the table."""
+        return np.arange(self.n_rows) if self.present is None else np.flatnonzero(self.present)
+
+    @property
+    def n_table(self) -> int:
+        """Number of rows of the table, those of weight zero included."""
+        return self.n_rows if self.present is None else len(self.present)
+
     def first(self) -> Block:
         """Return the first block."""
         _, load = next(self._tasks())
@@ -223,7 +246,7 @@ class Blocks:
             stop = start + block[0].shape[0]
             inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)] - start
             if len(inside):
-                kept[i] = tuple(None if a is None else a[inside] for a in block)
+                kept[i] = rows_of(block, inside)
             start = stop
         return joined([kept[i] for i in sorted(kept)])
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.core.blocks import Block, Blocks, Kernel, Tree, add, joined
-from lemmata.core.data import as_matrix, finite_rows, is_dask, is_sparse, one_each
+from lemmata.core.blocks import Block, Blocks, Kernel, Tree, add, joined, rows_of
+from lemmata.core.data import Array, as_matrix, finite_rows, have_weight, is_dask, is_sparse, one_each, some_present
 from lemmata.core.threads import serial_blas
 
 
@@ -20,7 +20,7 @@ class DaskBlocks(Blocks):
 
     home = "dask"
 
-    def __init__(self, X: Any, aligned: tuple[Any, ...], columns: list[str] | None, allow_nan: bool) -> None:
+    def __init__(self, X: Any, aligned: tuple[Any, ...], columns: list[str] | None, allow_nan: bool, weighted: bool) -> None:
         import dask
 
         self.columns, apart = None, [a for a in aligned if isinstance(a, str)]
@@ -39,38 +39,22 @@ class DaskBlocks(Blocks):
             raise ValueError(f"Expected a table with rows and columns, got a Dask array with {X.ndim} axes.")
         parts = _partitions(X)
         lengths = dask.compute(*(dask.delayed(_n_rows)(part) for part in parts))
-        self.lengths = [n for n in lengths if n]
-        if not self.lengths:
+        if not sum(lengths):
             raise ValueError("Found no rows; at least one is needed.")
-        self.n_rows, self.n_columns = sum(self.lengths), int(X.shape[1])
         kinds = {str(t) for t in (X.dtypes if frame is not None else [X.dtype])}
         self.dtype = np.dtype(np.float32 if kinds == {"float32"} else np.float64)
-        self.blocks = self._align(parts, lengths, aligned, allow_nan)
-
-    def _align(self, parts: list[Any], lengths: tuple[int, ...], aligned: tuple[Any, ...], allow_nan: bool) -> list[Any]:
-        import dask
-
-        columns: list[list[Any]] = []
-        for a in aligned:
-            if a is None:
-                columns.append([None] * len(parts))
-            elif is_dask(a):
-                columns.append(_partitions(a))
-                if len(columns[-1]) != len(parts):
-                    raise ValueError(
-                        f"X has {len(parts)} partitions and y or the weights {len(columns[-1])}; repartition alike."
-                    )
-            else:
-                values = np.asarray(a)
-                if len(values) != sum(lengths):
-                    raise ValueError(f"Found {sum(lengths)} rows and {len(values)} aligned values; there must be one a row.")
-                columns.append(np.split(values, np.cumsum(lengths)[:-1]))
-        starts = np.cumsum([0, *lengths[:-1]])
+        beside = _beside(parts, lengths, aligned)
+        starts, kept = np.cumsum([0, *lengths[:-1]]), list(lengths)
+        if weighted and aligned[-1] is not None:
+            masks = dask.compute(*(dask.delayed(_have_weight)(weight) for weight in beside[-1]))
+            self.present, kept = some_present(masks), [int(mask.sum()) for mask in masks]
+        self.lengths = [n for n in kept if n]
+        self.n_rows, self.n_columns = sum(self.lengths), int(X.shape[1])
         make = dask.delayed(_block)
-        return [
-            make(part, [column[i] for column in columns], self.dtype, int(starts[i]), allow_nan)
+        self.blocks = [
+            make(part, [column[i] for column in beside], self.dtype, int(starts[i]), allow_nan, self.present is not None)
             for i, part in enumerate(parts)
-            if lengths[i]
+            if kept[i]
         ]
 
     @property
@@ -124,7 +108,7 @@ class DaskBlocks(Blocks):
 
         starts = np.cumsum([0, *self.lengths])
         cuts = np.searchsorted(rows, starts)
-        pick = dask.delayed(_rows_of)
+        pick = dask.delayed(rows_of)
         parts = [
             pick(block, rows[cuts[i] : cuts[i + 1]] - starts[i]) for i, block in enumerate(self.blocks) if cuts[i] < cuts[i + 1]
         ]
@@ -152,24 +136,47 @@ def _partitions(X: Any) -> list[Any]:
     return list(parts)
 
 
+def _beside(parts: list[Any], lengths: tuple[int, ...], aligned: tuple[Any, ...]) -> list[list[Any]]:
+    """Cut each aligned array as the rows are."""
+    columns: list[list[Any]] = []
+    for a in aligned:
+        if a is None:
+            columns.append([None] * len(parts))
+        elif is_dask(a):
+            columns.append(_partitions(a))
+            if len(columns[-1]) != len(parts):
+                raise ValueError(f"X has {len(parts)} partitions and y or the weights {len(columns[-1])}; repartition alike.")
+        else:
+            values = np.asarray(a)
+            if len(values) != sum(lengths):
+                raise ValueError(f"Found {sum(lengths)} rows and {len(values)} aligned values; there must be one a row.")
+            columns.append(np.split(values, np.cumsum(lengths)[:-1]))
+    return columns
+
+
+def _have_weight(weight: Any) -> Array:
+    return have_weight(np.asarray(weight), len(weight))
+
+
 def _n_rows(part: Any) -> int:
     return int(part.shape[0])
 
 
-def _block(part: Any, aligned: list[Any], dtype: np.dtype[Any], first_row: int, allow_nan: bool) -> Block:
+def _block(part: Any, aligned: list[Any], dtype: np.dtype[Any], first_row: int, allow_nan: bool, some_absent: bool) -> Block:
     X, _ = as_matrix(part)
     X = X.astype(dtype, copy=False) if is_sparse(X) else np.asarray(X, dtype=dtype, order="C")
-    finite_rows(X, first_row, allow_nan)
     aligned = [None if a is None else np.asarray(a) for a in aligned]
     one_each(X, aligned)
-    for a in aligned:
+    block: Block = (X, *aligned)
+    numbers = first_row + np.arange(X.shape[0])
+    if some_absent:
+        present = have_weight(aligned[-1], X.shape[0])
+        block, numbers = rows_of(block, present), numbers[present]
+    finite_rows(block[0], numbers.item, allow_nan)
+    for a in block[1:]:
         if a is not None and a.dtype.kind == "f":
-            finite_rows(a, first_row, False, "y or sample_weight")
-    return (X, *aligned)
-
-
-def _rows_of(block: Block, rows: Any) -> Block:
-    return tuple(None if a is None else a[rows] for a in block)
+            finite_rows(a, numbers.item, False, "y or sample_weight")
+    return block
 
 
 def _with_function(block: Block, part: int, function: Callable[[Any], Any]) -> Block:

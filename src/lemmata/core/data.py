@@ -5,7 +5,7 @@ tables are Parquet files, Dask collections and iterators of blocks; they are rea
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,8 +118,25 @@ def one_each(X: Any, aligned: Sequence[Any]) -> None:
             raise ValueError(f"Found {X.shape[0]} rows and {len(a)} aligned values; there must be one for each row.")
 
 
-def finite_rows(X: Any, first_row: int, allow_nan: bool, name: str = "X") -> None:
-    """Raise for the first row of a block with NaN (unless allowed) or infinity, by its number in the table."""
+def have_weight(weight: Any, n_rows: int) -> Array:
+    """Tell for each row of a block whether it is there: zero means absent. A negative weight is refused."""
+    if weight is None:
+        return np.ones(n_rows, dtype=bool)
+    if ((weight < 0) & (weight > -np.inf)).any():
+        raise ValueError("Negative values in sample_weight: a weight means repetition and is at least 0.")
+    return np.asarray(weight != 0)  # NaN and infinity are refused elsewhere, by the number of their row
+
+
+def some_present(masks: Sequence[Array]) -> Array | None:
+    """Join what `have_weight` says of all blocks, None if every row is there; raise if none is."""
+    present = np.concatenate([np.ones(0, dtype=bool), *masks])
+    if len(present) and not present.any():
+        raise ValueError("Every sample weight is zero: there is no row to fit.")
+    return None if present.all() else present
+
+
+def finite_rows(X: Any, number: Callable[[int], int], allow_nan: bool, name: str = "X") -> None:
+    """Raise for the first row of a block with NaN (unless allowed) or infinity; `number` gives its number in the table."""
     values = X.data if is_sparse(X) else X
     if not allow_nan:
         with np.errstate(over="ignore", invalid="ignore"):  # the sum of finite numbers can overflow
@@ -135,4 +152,4 @@ def finite_rows(X: Any, first_row: int, allow_nan: bool, name: str = "X") -> Non
     )
     value = values[bad][0]
     kind = "NaN" if np.isnan(value) else "infinity"
-    raise ValueError(f"Input {name} contains {kind} in row {first_row + row}; clean or impute it first.")
+    raise ValueError(f"Input {name} contains {kind} in row {number(row)}; clean or impute it first.")

@@ -19,12 +19,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, assert_all_finite, check_is_fitted, validate_data
 
-from lemmata.core.blocks import ArrayBlocks, Blocks
+from lemmata.core.blocks import ArrayBlocks, Block, Blocks, rows_of
 from lemmata.core.certificate import Certificate
-from lemmata.core.data import Array, is_sparse, is_stored
+from lemmata.core.data import Array, have_weight, is_sparse, is_stored, some_present
 from lemmata.core.iterate import Checkpoint, Run, iterate
 
 NO_TARGET = object()  # None is a target that was forgotten, which deserves an error
+NO_WEIGHTS = object()  # None are weights that count, and an iterator may bring them
 
 
 class Estimator(BaseEstimator):
@@ -65,7 +66,7 @@ class Estimator(BaseEstimator):
         self,
         X: Any,
         y: Any = NO_TARGET,
-        sample_weight: Any = None,
+        sample_weight: Any = NO_WEIGHTS,
         *,
         reset: bool,
         order: Literal["C"] | None = None,
@@ -74,17 +75,18 @@ class Estimator(BaseEstimator):
     ) -> Blocks:
         """Validate a table (with a target, if one is given, and weights) and cut it into blocks of (X, y, weights).
 
-        Rows of weight zero are dropped. A reset learns the number and names of the columns, otherwise they are checked.
+        Rows of weight zero are dropped, unless weights are not asked for: what follows from rows, such as a prediction, is for
+        all of them. A reset learns the number and names of the columns, otherwise they are checked.
         """
+        weighted, sample_weight = sample_weight is not NO_WEIGHTS, None if sample_weight is NO_WEIGHTS else sample_weight
         targets: tuple[Any, ...] = () if y is NO_TARGET else (y,)
         tags = self.__sklearn_tags__()
         if is_stored(X):
             names = None if reset or not hasattr(self, "feature_names_in_") else list(self.feature_names_in_)
-            blocks = Blocks.of(X, *targets, sample_weight, columns=names, allow_nan=tags.input_tags.allow_nan, labels=labels)
-            self._check_columns(blocks, reset)
-            if blocks.first()[-1] is not None and blocks.reduce(_negative_block):
-                raise ValueError("Negative values in sample_weight: a weight means repetition and is at least 0.")
-            return blocks
+            options: dict[str, Any] = {"allow_nan": tags.input_tags.allow_nan, "labels": labels, "weighted": weighted}
+            stored = Blocks.of(X, *targets, sample_weight, columns=names, **options)
+            self._check_columns(stored, reset)
+            return stored
         _refuse_words(X, targets[0] if targets else None, type(self).__name__)
         options = {
             "accept_sparse": "csr" if tags.input_tags.sparse else False,
@@ -97,20 +99,17 @@ class Estimator(BaseEstimator):
             targets = (y,)
         else:
             X = validate_data(self, X, reset=reset, **options)
-        weight, complete = None, True
+        weight, present = None, None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            present = weight > 0
-            if not present.any():
-                raise ValueError("Every sample weight is zero: there is no row to fit.")
-            complete = bool(present.all())
-            if not complete:
-                X, weight = X[present], weight[present]
-                targets = tuple(t[present] for t in targets)
-        blocks = ArrayBlocks(X, (*targets, weight), None, None)
-        blocks.complete = complete
+            present = some_present([have_weight(weight, len(weight))])
+        block: Block = (X, *targets, weight)
+        if present is not None:
+            block = rows_of(block, present)
+        blocks = ArrayBlocks(block[0], block[1:], None, None)
+        blocks.present = present
         if not np.isfinite(_by_memory(blocks).reduce(_total_block)):  # a sum that is finite hides neither NaN nor infinity
-            assert_all_finite(X, allow_nan=tags.input_tags.allow_nan, estimator_name=type(self).__name__, input_name="X")
+            assert_all_finite(block[0], allow_nan=tags.input_tags.allow_nan, estimator_name=type(self).__name__, input_name="X")
         return blocks
 
     def _check_columns(self, blocks: Blocks, reset: bool) -> None:
@@ -202,8 +201,8 @@ class _Labels:
 
 
 def _labels_block(X: Any, y: Any, weight: Any) -> _Labels:
-    """Collect the labels of a block that have weight."""
-    return _Labels(np.unique(np.asarray(y if weight is None else y[weight > 0])))
+    """Collect the labels of a block."""
+    return _Labels(np.unique(np.asarray(y)))
 
 
 class Clusterer(ClusterMixin, Estimator):
@@ -268,11 +267,6 @@ def _total_block(X: Any, *aligned: Any) -> float:
     """Sum all entries: NaN and infinity survive it."""
     with np.errstate(over="ignore", invalid="ignore"):
         return float((X.data if is_sparse(X) else X).sum(dtype=np.float64))
-
-
-def _negative_block(*block: Any) -> int:
-    """Count the negative weights of a block."""
-    return int((block[-1] < 0).sum())
 
 
 class Iterative(CallbackSupportMixin):

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lemmata.core import config
-from lemmata.core.blocks import Block, Blocks, joined
-from lemmata.core.data import as_matrix, finite_rows, is_path, is_sparse, one_each
+from lemmata.core.blocks import Block, Blocks, joined, rows_of
+from lemmata.core.data import as_matrix, finite_rows, have_weight, is_path, is_sparse, one_each, some_present
 
 T = TypeVar("T")
 AHEAD = 2  # blocks read before they are asked for: enough to hide the disk, small beside the blocks at work
@@ -31,13 +31,14 @@ def open_stream(
     columns: list[str] | None,
     allow_nan: bool,
     labels: bool,
+    weighted: bool,
 ) -> "StreamBlocks":
     """Open Parquet paths or a function that returns an iterator of blocks."""
     if is_path(source):
-        return ParquetBlocks(source, aligned, block_rows, columns, allow_nan, labels)
+        return ParquetBlocks(source, aligned, block_rows, columns, allow_nan, labels, weighted)
     if any(a is not None for a in aligned):
         raise ValueError("An iterator brings targets and weights itself: let it give tuples (X, y) or (X, y, weights).")
-    return IteratorBlocks(source, len(aligned), block_rows, allow_nan)
+    return IteratorBlocks(source, len(aligned), block_rows, allow_nan, weighted)
 
 
 class StreamBlocks(Blocks):
@@ -58,11 +59,23 @@ class StreamBlocks(Blocks):
             raise ValueError("Found no rows; at least one is needed.")
 
     def _checked(self, block: Block, first_row: int) -> Block:
-        finite_rows(block[0], first_row, self.allow_nan)
+        number = partial(self._number, first_row)
+        finite_rows(block[0], number, self.allow_nan)
         for a in block[1:]:
             if a is not None and a.dtype.kind == "f":
-                finite_rows(a, first_row, False, "y or sample_weight")
+                finite_rows(a, number, False, "y or sample_weight")
         return self._made(block)
+
+    def _number(self, first_row: int, row: int) -> int:
+        """Give the number in the table of a row of a block."""
+        return first_row + row if self.present is None else int(np.flatnonzero(self.present)[first_row + row])
+
+    def _without_absent(self, block: Block) -> Block:
+        """Leave out the rows of weight zero, before blocks are cut: as if they were not in the table."""
+        if self.present is None:
+            return block
+        present = have_weight(block[-1], block[0].shape[0])
+        return block if present.all() else rows_of(block, present)
 
 
 class ParquetBlocks(StreamBlocks):
@@ -76,6 +89,7 @@ class ParquetBlocks(StreamBlocks):
         columns: list[str] | None,
         allow_nan: bool,
         labels: bool,
+        weighted: bool,
     ) -> None:
         parquet = _pyarrow_parquet()
         self.files = parquet_files(source)
@@ -100,6 +114,10 @@ class ParquetBlocks(StreamBlocks):
         self.n_rows = sum(footer.num_rows for footer in footers)
         self.asked = block_rows
         self._recut()
+        if weighted and aligned[-1] is not None:
+            weights = (batch.column(0).to_numpy(zero_copy_only=False) for batch in self._read([aligned[-1]]))
+            self.present = some_present([have_weight(weight, len(weight)) for weight in weights])
+            self.n_rows = self.n_rows if self.present is None else int(self.present.sum())
 
     @property
     def n_blocks(self) -> int:
@@ -113,12 +131,15 @@ class ParquetBlocks(StreamBlocks):
         self.block_rows = self.asked or config.block_rows(self.n_columns)
 
     def _batches(self) -> Iterator[Block]:
-        parquet = _pyarrow_parquet()
         wanted = list(dict.fromkeys([*self.names, *(a for a in self.aligned if a is not None)]))
+        for batch in self._read(wanted):
+            yield self._without_absent(self._arrays(batch))
+
+    def _read(self, wanted: list[str]) -> Iterator[Any]:
+        parquet = _pyarrow_parquet()
         for path in self.files:
             with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
-                for batch in file.iter_batches(batch_size=self.block_rows, columns=wanted, use_threads=False):
-                    yield self._arrays(batch)
+                yield from file.iter_batches(batch_size=self.block_rows, columns=wanted, use_threads=False)
 
     def _arrays(self, batch: Any) -> Block:
         X = np.empty((batch.num_rows, len(self.names)), dtype=self.dtype)
@@ -130,24 +151,37 @@ class ParquetBlocks(StreamBlocks):
 class IteratorBlocks(StreamBlocks):
     """Blocks from a function that returns a fresh iterator each time it is called."""
 
-    def __init__(self, factory: Callable[[], Iterator[Any]], n_aligned: int, block_rows: int | None, allow_nan: bool) -> None:
+    def __init__(
+        self,
+        factory: Callable[[], Iterator[Any]],
+        n_aligned: int,
+        block_rows: int | None,
+        allow_nan: bool,
+        weighted: bool,
+    ) -> None:
         self.factory, self.n_aligned, self.block_rows, self.allow_nan = factory, n_aligned, block_rows, allow_nan
-        X = next(self._parts(), (None,))[0]
+        X = next(self._read(), (None,))[0]
         if X is None:
             raise ValueError("The iterator gave no block; it must give at least one, each time the function is called.")
         self.n_columns, self.dtype, self.columns = X.shape[1], X.dtype, None
-        self._rows = [part[0].shape[0] for part in self._open()]
-        self.n_rows = sum(self._rows)
+        masks = [have_weight(part[-1] if weighted else None, part[0].shape[0]) for part in self._read()]
+        self.present = some_present(masks)
+        self.n_rows = sum(int(mask.sum()) for mask in masks)
+        self._n_parts = sum(bool(mask.any()) for mask in masks)
 
     @property
     def n_blocks(self) -> int:
         """Number of blocks."""
-        return len(self._rows)
+        return -(-self.n_rows // self.block_rows) if self.block_rows else self._n_parts
 
     def _open(self) -> Iterator[Block]:
         return recut(self._parts(), self.block_rows) if self.block_rows else self._parts()
 
     def _parts(self) -> Iterator[Block]:
+        parts = map(self._without_absent, self._read())
+        return (part for part in parts if part[0].shape[0])
+
+    def _read(self) -> Iterator[Block]:
         width = None
         for part in self.factory():
             X, *aligned = part if isinstance(part, tuple) else (part,)
@@ -173,17 +207,13 @@ def recut(parts: Iterator[Block], rows: int) -> Iterator[Block]:
         at, n = 0, part[0].shape[0]
         while n_held + n - at >= rows:
             take = rows - n_held
-            yield joined([*held, _slice(part, at, at + take)])
+            yield joined([*held, rows_of(part, slice(at, at + take))])
             held, n_held, at = [], 0, at + take
         if at < n:
-            held.append(_slice(part, at, n))
+            held.append(rows_of(part, slice(at, n)))
             n_held += n - at
     if held:
         yield joined(held)
-
-
-def _slice(block: Block, start: int, stop: int) -> Block:
-    return tuple(None if a is None else a[start:stop] for a in block)
 
 
 def read_ahead(source: Iterator[T], depth: int) -> Iterator[T]:

@@ -188,7 +188,7 @@ class GaussianProcessRegressor(EvidenceSearch, NormalPredictions, Regressor):
         scale = None
         if np.ndim(self.noise):
             scale = np.asarray(self.noise, dtype=float)
-            scale = scale if sample_weight is None or blocks.complete else scale[np.asarray(sample_weight) > 0]
+            scale = scale if blocks.complete else scale[blocks.present]
             if scale.shape != targets.shape or not (np.isfinite(scale) & (scale > 0)).all():
                 raise ValueError(f"noise must have one positive variance for each row, got shape {np.shape(self.noise)}.")
         apart = self.kernel is not None and tells_apart(self.kernel, rows)

@@ -159,7 +159,7 @@ class Perceptron(Iterative, OneVersusRest):
         self.coef_, self.intercept_ = self._planes(rules, *run.state)
         self.n_iter_, self.trace_ = run.n_iter, run.trace
         self.converged_ = not state.active.any()
-        self._keep(blocks, sample_weight, state, counts if pocket is None else pocket.counts)
+        self._keep(blocks, state, counts if pocket is None else pocket.counts)
         if pocket is not None:
             self.n_errors_ = counted(pocket.errors)
         if run.converged and not self.converged_ and not self.pocket:
@@ -217,14 +217,13 @@ class Perceptron(Iterative, OneVersusRest):
         sums = np.column_stack([state.weights, state.signs])
         return np.stack([sums, state.late] if self.average else [sums])
 
-    def _keep(self, blocks, sample_weight, state, counts):
+    def _keep(self, blocks, state, counts):
         """Keep the mistakes of all rows, and zero for those without weight."""
         shape = (len(state.signs), 2 if self.average else 1)
         counts = np.concatenate(counts) if counts is not None else np.zeros((blocks.n_rows, *shape))
         if not blocks.complete:
-            present = np.asarray(sample_weight) > 0
-            everyone = np.zeros((len(present), *shape))
-            everyone[present] = counts
+            everyone = np.zeros((blocks.n_table, *shape))
+            everyone[blocks.present] = counts
             counts = everyone
         mistakes, *times = np.moveaxis(counts, 0, -1).swapaxes(0, 1)  # (K, n) each
         self.mistakes_ = counted(mistakes)
@@ -246,23 +245,21 @@ class Perceptron(Iterative, OneVersusRest):
                 return f"{told}, but the classes are separable, by {gap:.1e} of the longest row; raise max_iter."
         return f"{told}; raise max_iter or, if no plane separates the classes, use pocket=True or another model."
 
-    def _counts(self, blocks, sample_weight):
+    def _counts(self, blocks):
         """Return the counts of the rows in the blocks, (n, K, m), and the sum of those of other rows; None if none fit."""
         kinds = [np.atleast_2d(getattr(self, name)) for name in ("mistakes_", "mistake_times_") if hasattr(self, name)]
         if len(kinds) != 1 + self.average:
             return None, 0.0
-        present = slice(None) if blocks.complete else np.asarray(sample_weight) > 0
-        n = blocks.n_rows if blocks.complete else len(present)
-        if any(kind.shape != (len(self._positive()), n) for kind in kinds):
+        if any(kind.shape != (len(self._positive()), blocks.n_table) for kind in kinds):
             return None, 0.0
         counts = np.stack([kind.T for kind in kinds], axis=2).astype(float)
-        return counts[present], 0.0 if blocks.complete else float(np.abs(counts[~present]).sum())
+        return (counts, 0.0) if blocks.complete else (counts[blocks.present], float(np.abs(counts[~blocks.present]).sum()))
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove that the planes are sums of mistaken rows, that they separate or nothing does, and bound the mistakes."""
         check_is_fitted(self)
         blocks = self._labeled(X, y, sample_weight, reset=False, order="C")
-        counts, absent = self._counts(blocks, sample_weight)
+        counts, absent = self._counts(blocks)
         if counts is None:
             claim = "there is a count of mistakes for every row, as `fit` keeps them"
             return Certificate(Check("counts", np.inf, SAME_LIMIT, "proof", claim), subject=repr(self))

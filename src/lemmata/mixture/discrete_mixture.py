@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, equi, same, simplex
 from lemmata.core.data import is_sparse
+from lemmata.core.estimator import NO_WEIGHTS
 from lemmata.core.threads import serial_blas
 from lemmata.mixture.discrete import EXCESS, DiscreteModel
 from lemmata.mixture.discrete_certificate import Map, disagreement_block, fault, parting
@@ -130,7 +131,7 @@ class DiscreteMixture(FiniteMixture):
         """Checks of what a fit learned beside the probabilities."""
         return []
 
-    def _checked(self, X, sample_weight=None):
+    def _checked(self, X, sample_weight=NO_WEIGHTS):
         blocks = super()._checked(X, sample_weight)
         self._known(self._census(blocks))
         return blocks

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.estimator import Estimator, Iterative, as_output
+from lemmata.core.estimator import NO_WEIGHTS, Estimator, Iterative, as_output
 from lemmata.core.random import generator, spawn
 from lemmata.core.threads import serial_blas
 from lemmata.mixture.em import best_of
@@ -77,7 +77,7 @@ class FittedByEM(DensityMixin, Iterative, Estimator):
         total, value = blocks.reduce(score_block, self._posterior_block, self._components())
         return total, value / total
 
-    def _checked(self, X, sample_weight=None):
+    def _checked(self, X, sample_weight=NO_WEIGHTS):
         check_is_fitted(self)
         return self._blocks(X, sample_weight=sample_weight, reset=False, order="C")
 

@@ -48,6 +48,13 @@ def inseparable(K, signs):
     return hard_margin(signs[:, None] * finite_features(K)).overlap
 
 
+def _spread(counts, blocks):
+    """Give counts of all rows of the table, zero for those without weight."""
+    everyone = np.zeros((len(counts), blocks.n_table))
+    everyone[:, blocks.numbers()] = counts
+    return counted(everyone)
+
+
 class KernelPerceptron(Iterative, Classifier):
     """Learn to separate classes by functions of a kernel, from mistakes; of more than two classes, each against the rest.
 
@@ -175,30 +182,20 @@ class KernelPerceptron(Iterative, Classifier):
         with self._fitting(blocks, X=X, y=y) as fitting:
             first = start(len(signs), len(weight))
             run = fitting.iterate(step, first, tol=0.0, monotone=None, name="KernelPerceptron", fitted=fitted)
-        state, present = run.state, self._present(blocks, sample_weight)
+        state = run.state
         for name, value in fitted(state).items():
-            setattr(self, name, present[value] if name == "support_" else value)
-        self.mistakes_ = self._spread(state.counts, present, blocks, sample_weight)
+            setattr(self, name, blocks.numbers()[value] if name == "support_" else value)
+        self.mistakes_ = _spread(state.counts, blocks)
         for name in ("mistake_times_",) if self.voted else ("mistake_times_", "ballot_"):
             vars(self).pop(name, None)
         if self.average:
-            self.mistake_times_ = self._spread(state.late, present, blocks, sample_weight)
+            self.mistake_times_ = _spread(state.late, blocks)
         self.n_mistakes_, self.n_visits_ = counted(state.counts.sum(axis=1)), counted(state.visits)
         self.n_iter_, self.trace_ = run.n_iter, run.trace
         self.converged_ = not state.active.any()
         if run.converged and not self.converged_:
             warnings.warn(self._unfinished(gram, signs, state), ConvergenceWarning, stacklevel=2)
         return self
-
-    def _present(self, blocks, sample_weight):
-        """Return the numbers of the rows that have weight."""
-        return np.arange(blocks.n_rows) if blocks.complete else np.flatnonzero(np.asarray(sample_weight) > 0)
-
-    def _spread(self, counts, present, blocks, sample_weight):
-        """Give counts of all rows, zero for those without weight."""
-        everyone = np.zeros((len(counts), blocks.n_rows if blocks.complete else len(sample_weight)))
-        everyone[:, present] = counts
-        return counted(everyone)
 
     def _unfinished(self, gram, signs, state):
         """Say in one sentence why the mistakes did not end, and what to do."""
@@ -230,8 +227,7 @@ class KernelPerceptron(Iterative, Classifier):
         check_is_fitted(self)
         blocks = self._labeled(X, y, sample_weight, reset=False)
         rows, signs, weight = self._lessons(blocks)
-        present = self._present(blocks, sample_weight)
-        n = blocks.n_rows if blocks.complete else len(sample_weight)
+        present, n = blocks.numbers(), blocks.n_table
         names = ("mistakes_", "mistake_times_") if self.average else ("mistakes_",)
         kinds = [np.atleast_2d(getattr(self, name, 0)).astype(float) for name in names]
         visits = np.atleast_1d(self.n_visits_).astype(float)

@@ -14,17 +14,11 @@ from lemmata.kernels.choice import NAMES
 from lemmata.svm.decomposition import ROWS, block_scores
 
 
-def load(blocks, sample_weight):
+def load(blocks):
     """Bring rows into memory: the rows of positive weight, their targets, weights, and numbers in the whole table."""
     rows, y, weight = blocks.whole()
-    numbers = np.arange(rows.shape[0])
-    if not blocks.complete:
-        numbers = np.flatnonzero(np.asarray(sample_weight, dtype=float) > 0)
-    elif weight is not None:
-        present = np.flatnonzero(np.asarray(weight) > 0)
-        rows, y, weight, numbers = rows[present], y[present], weight[present], present
     weight = np.ones(rows.shape[0]) if weight is None else np.asarray(weight, dtype=float)
-    return rows, np.asarray(y), weight, numbers
+    return rows, np.asarray(y), weight, blocks.numbers()
 
 
 def centered(kernel, rows):

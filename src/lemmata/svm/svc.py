@@ -195,7 +195,7 @@ class SVC(Classifier, KernelMachine):
         """
         old = self._old_coefficients() if self.warm_start else None
         blocks = self._labeled(X, y, sample_weight, reset=True, order="C")
-        rows, labels, weight, numbers = load(blocks, sample_weight)
+        rows, labels, weight, numbers = load(blocks)
         kernel, rows = self._choose(rows, weight, numbers)
         warn_if_indefinite(kernel, rows)
         self.class_weight_ = class_factors(self.class_weight, np.bincount(labels, weight, len(self.classes_)), self.classes_)
@@ -300,7 +300,7 @@ class SVC(Classifier, KernelMachine):
         """Prove that no machine has a smaller objective, from the coefficients and the data."""
         check_is_fitted(self)
         blocks = self._labeled(X, y, sample_weight, reset=False, order="C")
-        table, labels, weight, numbers = load(blocks, sample_weight)
+        table, labels, weight, numbers = load(blocks)
         kernel, rows = self._choose(table, weight, numbers)
         checks = self._support_checks(kernel, rows, numbers)
         if checks[0].holds:

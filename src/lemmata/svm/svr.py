@@ -101,7 +101,7 @@ class SVR(Regressor, KernelMachine):
         """
         old = self._old_coefficients() if self.warm_start else None
         blocks = self._blocks(X, y, sample_weight, reset=True, order="C")
-        rows, y, weight, numbers = load(blocks, sample_weight)
+        rows, y, weight, numbers = load(blocks)
         kernel, rows = self._choose(rows, weight, numbers)
         warn_if_indefinite(kernel, rows)
         y, n = y.astype(float), len(y)
@@ -150,7 +150,7 @@ class SVR(Regressor, KernelMachine):
     def certify(self, X, y=None, sample_weight=None):
         """Prove that no machine has a smaller objective, from the coefficients and the data."""
         check_is_fitted(self)
-        table, y, weight, numbers = load(self._blocks(X, y, sample_weight, reset=False, order="C"), sample_weight)
+        table, y, weight, numbers = load(self._blocks(X, y, sample_weight, reset=False, order="C"))
         kernel, rows = self._choose(table, weight, numbers)
         checks = self._support_checks(kernel, rows, numbers)
         if not all(check.holds for check in checks):
