@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import lemmata
@@ -12,6 +13,7 @@ from discriminant_analysis.naive_classes import drawn, joint, likeliest, log_pos
 from lemmata.decision import bayes_risk
 from lemmata.discriminant_analysis import GaussianBayes, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from lemmata.discriminant_analysis.structures import STRUCTURES, expanded
+from lemmata.naive_bayes import GaussianNB
 
 structures = pytest.mark.parametrize("structure", STRUCTURES)
 
@@ -206,6 +208,44 @@ def test_what_partial_fit_cannot_do_it_says():
         GaussianBayes("full").partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="looks at all rows together"):
         GaussianBayes("full", shrinkage="auto").partial_fit(X, y, classes=[0, 1, 2])
+
+
+LESS = {  # what was learned, what is asked for then, and whether the former tells the latter
+    "a matrix for each class to one for all": (GaussianBayes("full"), {"covariance": "tied"}, True),
+    "correlations that were weakened": (LinearDiscriminantAnalysis(shrinkage="auto"), {"shrinkage": 0.1}, True),
+    "matrices to variances": (GaussianBayes("full"), {"covariance": "tied-diag"}, True),
+    "one matrix to many": (GaussianBayes("tied"), {"covariance": "full"}, False),
+    "one matrix to variances of each class": (GaussianBayes("tied"), {"covariance": "diag"}, False),
+    "variances to matrices": (GaussianBayes("diag"), {"covariance": "full"}, False),
+    "variances to one matrix": (GaussianBayes("spherical"), {"covariance": "tied"}, False),
+}
+
+
+@pytest.mark.parametrize("case", LESS)
+def test_going_on_with_another_covariance_takes_what_was_learned_or_says_no(case):
+    X, y, _ = drawn()
+    model, other, told = LESS[case]
+    model = clone(model).fit(X[:150], y[:150]).set_params(**other)
+    if not told:
+        with pytest.raises(ValueError, match="does not tell the covariances asked for now"):
+            model.partial_fit(X[150:], y[150:])
+        return
+    model.partial_fit(X[150:], y[150:])
+    assert_allclose(model.covariance_, clone(model).fit(X, y).covariance_, rtol=1e-10, atol=1e-12)
+    assert model.certify(X, y).holds
+
+
+@pytest.mark.parametrize("model", [LinearDiscriminantAnalysis(), GaussianBayes(), GaussianNB()], ids=repr)
+def test_what_is_refused_leaves_the_model_as_it_was(model):
+    X, y, _ = drawn()
+    model = clone(model).fit(X[:150], y[:150])
+    before = {name: np.copy(value) for name, value in vars(model).items() if name.endswith("_")}
+    model.set_params(**({"n_components": 5} if hasattr(model, "n_components") else {"priors": [0.1, 0.2, 0.3]}))
+    for learn in (model.partial_fit, model.fit):
+        with pytest.raises(ValueError, match="must"):
+            learn(X[150:, :], y[150:])
+        for name, value in before.items():
+            assert_array_equal(getattr(model, name), value)
 
 
 def test_priors_are_checked():

@@ -226,6 +226,34 @@ def test_a_saved_model_goes_on_where_it_was(cls, tmp_path):
     assert_same_bits(lemmata.load(tmp_path / "model.lemmata").partial_fit(X[90:], y[90:]), cls().fit(X, y))
 
 
+def copied(model):
+    return {name: np.copy(value) for name, value in vars(model).items() if name.endswith("_") and not isinstance(value, list)}
+
+
+@models
+@pytest.mark.parametrize("wrong", [{"alpha": -np.ones(5)}, {"class_prior": [0.5, 0.6, 0.7]}], ids=str)
+def test_what_is_refused_leaves_the_model_as_it_was(cls, wrong):
+    X, y, _ = draw()
+    model = cls().fit(X, y)
+    before = copied(model)
+    for learn in (model.set_params(**wrong).partial_fit, model.fit):
+        with pytest.raises(ValueError, match=r"alpha must|class_prior must"):
+            learn(X[: len(y) // 2], y[: len(y) // 2])
+        assert {name: value.tolist() for name, value in copied(model).items()} == {n: v.tolist() for n, v in before.items()}
+
+
+@models
+def test_the_target_of_a_file_is_no_column_to_learn_from(cls, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, y, _ = draw()
+    pq.write_table(pa.table({f"x{j}": X[:, j] for j in range(5)} | {"y": y}), tmp_path / "rows.parquet")
+    model = cls().partial_fit(tmp_path / "rows.parquet", "y", classes=[0, 1, 2])
+    assert list(model.feature_names_in_) == [f"x{j}" for j in range(5)]
+    np.testing.assert_array_equal(model.predict_proba(tmp_path / "rows.parquet"), cls().fit(X, y).predict_proba(X))
+
+
 @models
 def test_a_class_that_has_not_come_yet_has_no_chance(cls):
     X, y, _ = draw(6)
@@ -352,6 +380,21 @@ def test_names_of_categories(kind):
     np.testing.assert_array_equal(model.predict_proba(frame), coded.predict_proba(np.column_stack([sky == "gray", wind])))
     np.testing.assert_array_equal(model.predict_proba(new), coded.predict_proba([[0, 1], [NAN, 2], [NAN, 0]]))
     assert model.certify(frame, y).holds
+
+
+def test_what_is_drawn_of_named_columns_has_names():
+    """A model that knows the class of a name must know it of names it draws itself."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 500)
+    sky = np.where(rng.random(500) < 0.02 + 0.96 * y, "clear", "gray")
+    X = np.array([sky, rng.integers(0, 3, 500)], dtype=object).T
+    model = CategoricalNB().fit(X, y)
+    rows, labels = model.sample(400, random_state=0)
+    assert set(rows[:, 0]) == {"clear", "gray"}
+    assert set(rows[:, 1]) == {0, 1, 2}
+    assert model.score(rows, labels) > 0.9
+    roomy, _ = CategoricalNB(min_categories=[3, 3], alpha=50.0).fit(X, y).sample(400, random_state=0)
+    assert set(roomy[:, 0]) == {"clear", "gray", None}
 
 
 @pytest.mark.item("NBR-06")

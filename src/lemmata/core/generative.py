@@ -8,6 +8,8 @@ A row that no class can have made, or that lies beyond all numbers, has log p(x,
 class, so its posterior is the prior.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -16,7 +18,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.blocks import Blocks
-from lemmata.core.data import Array
+from lemmata.core.data import Array, is_stored
 from lemmata.core.estimator import Classifier, as_output
 from lemmata.core.kernel import kernel
 from lemmata.core.random import generator
@@ -206,6 +208,17 @@ class GenerativeClassifier(Classifier):
         function, *params = self._scores()
         return function, params, self._log_priors()
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave a model whose rows or parameters are refused as it was."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
     def _checked(self, X: Any) -> Blocks:
         check_is_fitted(self, "class_count_")
         return self._blocks(self._encoded(X, reset=False), reset=False, order="C")
@@ -224,7 +237,9 @@ class GenerativeClassifier(Classifier):
             raise ValueError(f"classes={named.tolist()} is not the same as in the first call: {self.classes_.tolist()}.")
         X = self._encoded(X, reset=first)
         if first:
-            self._two_or_more(named)
-            self._blocks(X, sample_weight=sample_weight, reset=True)
+            if len(named) < 2:
+                raise ValueError(f"classes must name at least two classes, got {named.tolist()}.")
+            target = (y,) if is_stored(X) else ()  # which is no column to learn from
+            self._blocks(X, *target, sample_weight=sample_weight, reset=True, labels=True)
             self.classes_ = named
         return self._labeled(X, y, sample_weight, reset=False, order="C")

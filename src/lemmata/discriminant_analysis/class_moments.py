@@ -56,6 +56,16 @@ class ClassMoments:
             between = (between[:, :1] * away).T @ away
         return ClassMoments(self.weight + other.weight, n, self.mean + part * away, self.scatter + other.scatter + between)
 
+    def like(self, other):
+        """Give these moments with a scatter of the shape of another's; what is summed or left out cannot be had back."""
+        mine, wanted = self.scatter.shape, other.scatter.shape
+        if mine == wanted:
+            return self
+        if len(mine) < 3 or mine[0] == 1:
+            raise ValueError("What was learned so far does not tell the covariances asked for now: fit all rows again.")
+        scatter = self.scatter.sum(axis=0, keepdims=True) if len(wanted) == 3 else self.diagonal
+        return ClassMoments(self.weight, self.seen, self.mean, scatter)
+
     @property
     def diagonal(self):
         """Scatter of each column: (k, d), or (1, d) for all classes together."""

@@ -64,10 +64,9 @@ class GaussianFit(GaussianClasses):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X of classes y; a weight means repetition. X may be a Parquet path, a Dask table, or an iterator, too."""
-        blocks = self._rows_of_classes(X, y, sample_weight, reset=True)
-        with serial_blas():
-            moments, holes = self._moments_of(blocks)
-            self._settle(blocks, moments, holes)
+        with self._all_or_nothing(), serial_blas():
+            blocks = self._rows_of_classes(X, y, sample_weight, reset=True)
+            self._settle(blocks, *self._moments_of(blocks))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -75,8 +74,8 @@ class GaussianFit(GaussianClasses):
         """Learn from more rows, as if they had been there from the start; the first call names all classes."""
         if self.shrinkage == "auto" and self._structure in DENSE:
             raise ValueError('shrinkage="auto" looks at all rows together: give a number, or fit all rows at once.')
-        blocks = self._more(X, y, classes, sample_weight)
-        with serial_blas():
+        with self._all_or_nothing(), serial_blas():
+            blocks = self._more(X, y, classes, sample_weight)
             moments, holes = self._moments_of(blocks)
             begun = hasattr(self, "class_count_")
             if holes or (begun and self._moments is None):
@@ -84,7 +83,7 @@ class GaussianFit(GaussianClasses):
                     f'Rows with missing entries must be fitted all at once where covariance="{self._structure}": use fit, '
                     "or independent columns."
                 )
-            self._settle(blocks, ClassMoments(*self._moments) + moments if begun else moments, holes)
+            self._settle(blocks, ClassMoments(*self._moments).like(moments) + moments if begun else moments, holes)
         return self
 
     def _moments_of(self, blocks):
@@ -109,7 +108,6 @@ class GaussianFit(GaussianClasses):
         floor = self.var_smoothing * (ABOVE_THE_FLOOR if holes else 1.0)
         warn_of_the_floor(self.covariance_, self._structure, scales, floor, self.classes_, moments.weight)
         self._derive()
-        # Last, since a model that was refused above must not go on from these rows.
         self.class_count_ = moments.weight
         self._moments = None if holes else (moments.weight, moments.seen, moments.mean, moments.scatter)
 

@@ -89,6 +89,11 @@ def likelihood_block(X, lookup):
     return found
 
 
+def named(codes, names, n_categories):
+    """Give the names of codes; those that `min_categories` made room for have none."""
+    return np.append(names.astype(object), [None] * (n_categories - len(names)))[codes]
+
+
 class CategoricalNB(CategoricalColumns, CountingNB):
     """Classify rows of categories by Bayes' rule, as if columns were independent within a class.
 
@@ -201,11 +206,19 @@ class CategoricalNB(CategoricalColumns, CountingNB):
         logs, never = split(np.ascontiguousarray(np.hstack(self.feature_log_prob_).T.astype(float)))
         return Lookup(starts_of([np.shape(table)[1] for table in self.feature_log_prob_]), logs, never)
 
+    def sample(self, n_samples=1, random_state=None):
+        """Draw rows and their classes from the joint law; return (X, y).
+
+        X holds codes; if columns have names, it is an array of objects with names there, and None for a category without one.
+        """
+        return super().sample(n_samples, random_state)
+
     def _draw(self, labels, rng):
         columns = []
-        for logs in self.feature_log_prob_:
+        for logs, names in zip(self.feature_log_prob_, self.categories_, strict=True):
             reach = np.cumsum(np.exp(logs), axis=1)[labels]
-            columns.append((rng.random(len(labels))[:, None] * reach[:, -1:] >= reach).sum(axis=1))
+            codes = (rng.random(len(labels))[:, None] * reach[:, -1:] >= reach).sum(axis=1)
+            columns.append(codes if names is None else named(codes, names, logs.shape[1]))
         return np.column_stack(columns)
 
     def _checks(self, statistics):

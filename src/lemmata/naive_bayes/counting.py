@@ -107,14 +107,16 @@ class CountingNB(GenerativeClassifier):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Count rows X with labels y; a weight means repetition. X may also be a Parquet path, a Dask table, or an iterator."""
-        self._settle(self._tally(self._rows_of_classes(X, y, sample_weight, reset=True)))
+        with self._all_or_nothing():
+            self._settle(self._tally(self._rows_of_classes(X, y, sample_weight, reset=True)))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Count more rows, as if they had been there from the beginning; the first call names all classes."""
-        statistics = self._tally(self._more(X, y, classes, sample_weight))
-        self._settle(add(self._kept(), statistics) if hasattr(self, "class_count_") else statistics)
+        with self._all_or_nothing():
+            statistics = self._tally(self._more(X, y, classes, sample_weight))
+            self._settle(add(self._kept(), statistics) if hasattr(self, "class_count_") else statistics)
         return self
 
     def predict_joint_log_proba(self, X):

@@ -75,16 +75,18 @@ class GaussianNB(GaussianClasses):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
         """Fit to rows X of classes y; a weight means repetition. X may be a Parquet path, a Dask table, or an iterator, too."""
-        blocks = self._rows_of_classes(X, y, sample_weight, reset=True)
-        self._settle(moments_of(blocks, len(self.classes_), dense=False)[0])
+        with self._all_or_nothing():
+            blocks = self._rows_of_classes(X, y, sample_weight, reset=True)
+            self._settle(moments_of(blocks, len(self.classes_), dense=False)[0])
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from more rows, as if they had been there from the start; the first call names all classes."""
-        blocks = self._more(X, y, classes, sample_weight)
-        moments = moments_of(blocks, len(self.classes_), dense=False)[0]
-        self._settle(ClassMoments(*self._moments) + moments if hasattr(self, "class_count_") else moments)
+        with self._all_or_nothing():
+            blocks = self._more(X, y, classes, sample_weight)
+            moments = moments_of(blocks, len(self.classes_), dense=False)[0]
+            self._settle(ClassMoments(*self._moments) + moments if hasattr(self, "class_count_") else moments)
         return self
 
     def _settle(self, moments):
@@ -96,7 +98,6 @@ class GaussianNB(GaussianClasses):
         self.var_ = maximum_likelihood(moments, "diag") + self.epsilon_
         if not (self.var_ > 0).all():
             raise ValueError("Some column does not vary within a class, and there is no floor: set var_smoothing above 0.")
-        # Last, since a model that was refused above must not go on from these rows.
         self.class_count_ = moments.weight
         self._moments = (moments.weight, moments.seen, moments.mean, moments.scatter)
 
