@@ -9,7 +9,7 @@
 import operator
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -67,6 +67,32 @@ def n_threads() -> int:
     limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     processors = int(joblib.cpu_count())
     return min(processors, int(limit)) if limit.isdigit() and int(limit) else processors
+
+
+def jobs(n_jobs: int | None) -> AbstractContextManager[None]:
+    """Use as many threads as scikit-learn's `n_jobs` says: None for as many as are set, −1 for all processors, −2 for one less.
+
+    Examples
+    --------
+    >>> with jobs(3):
+    ...     n_threads()
+    3
+    """
+    if n_jobs is None:
+        return nullcontext()
+    try:
+        number = operator.index(n_jobs)
+    except TypeError:
+        number = 0
+    if number == 0:
+        raise ValueError(
+            f"n_jobs must be None, a number of threads, or negative to leave some processors free; got {n_jobs!r}."
+        )
+    if number < 0:
+        import joblib
+
+        number = max(1, int(joblib.cpu_count()) + 1 + number)
+    return config(n_threads=number)
 
 
 def block_rows(n_columns: int) -> int:

@@ -36,6 +36,7 @@ class BaggingClassifier(Classifier, Bagging):
     bootstrap_features : Whether columns are.
     oob_score : "auto" tests each member on the rows that its bag left out, if any. True warns in addition if a row was never
         left out. A function of (y, prediction) takes the place of the accuracy. False leaves it.
+    n_jobs : Threads; None for those of `lemmata.config`, −1 for all processors. The result is the same for any number.
     random_state : Seed, for the same bags and members again.
     verbose : 1 shows a progress bar.
 
@@ -75,6 +76,7 @@ class BaggingClassifier(Classifier, Bagging):
         bootstrap=True,
         bootstrap_features=False,
         oob_score="auto",
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -85,6 +87,7 @@ class BaggingClassifier(Classifier, Bagging):
         self.bootstrap = bootstrap
         self.bootstrap_features = bootstrap_features
         self.oob_score = oob_score
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -159,6 +162,7 @@ class BaggingRegressor(Regressor, Bagging):
     bootstrap_features : Whether columns are.
     oob_score : "auto" tests each member on the rows that its bag left out, if any. True warns in addition if a row was never
         left out. A function of (y, prediction) takes the place of R². False leaves it.
+    n_jobs : Threads; None for those of `lemmata.config`, −1 for all processors. The result is the same for any number.
     random_state : Seed, for the same bags and members again.
     verbose : 1 shows a progress bar.
 
@@ -189,6 +193,7 @@ class BaggingRegressor(Regressor, Bagging):
         bootstrap=True,
         bootstrap_features=False,
         oob_score="auto",
+        n_jobs=None,
         random_state=None,
         verbose=0,
     ):
@@ -199,6 +204,7 @@ class BaggingRegressor(Regressor, Bagging):
         self.bootstrap = bootstrap
         self.bootstrap_features = bootstrap_features
         self.oob_score = oob_score
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 

@@ -113,6 +113,8 @@ class Bagging(Estimator):
         asked = self.oob_score
         if not (isinstance(asked, bool) or asked == "auto" or callable(asked)):
             raise ValueError(f'oob_score must be "auto", True, False or a function of (y, prediction), got {asked!r}.')
+        if not self.bootstrap and asked not in (False, "auto"):
+            raise ValueError("oob_score needs rows out of bags, and bootstrap=False makes no bags: leave one of them out.")
         n_members = config.whole("n_estimators", self.n_estimators)
         if n_members is None:
             raise ValueError("n_estimators must be a whole number of at least 1, got None.")
@@ -137,7 +139,7 @@ class Bagging(Estimator):
         """Fit the members: ours on threads, others one after the other, for we do not know whether they may meet."""
         members = [None] * len(self.seeds_)
         gate = threading.Lock()
-        with _bar(len(members)) if self.verbose else nullcontext() as bar:
+        with _bar(len(members)) if self.verbose else nullcontext() as bar, config.jobs(self.n_jobs):
 
             def work(t):
                 with config.config(n_threads=1) if threaded else nullcontext():
@@ -179,7 +181,8 @@ class Bagging(Estimator):
         check_is_fitted(self)
         mixed = is_mixed(X)
         blocks = self._blocks(row_numbers(X) if mixed else X, reset=False)
-        return _mean_block(X, None, self) if mixed else blocks.map(_mean_block, self), blocks.dtype
+        with config.jobs(self.n_jobs):
+            return _mean_block(X, None, self) if mixed else blocks.map(_mean_block, self), blocks.dtype
 
     def _unseen_means(self, X):
         """Average over the members that have not seen a row; NaN if all have."""

@@ -44,6 +44,7 @@ class RandomForestClassifier(Classifier, Forest):
     bootstrap : Whether each tree has a bag of rows; otherwise all have all rows.
     oob_score : "auto" tests each tree on the rows that its bag left out, where there are bags. True warns in addition if a row
         was never left out. A function of (y, prediction) takes the place of the accuracy. False leaves it.
+    n_jobs : Threads; None for those of `lemmata.config`, −1 for all processors. The result is the same for any number.
     random_state : Seed, for the same forest again; on any number of threads.
     verbose : 1 shows a progress bar. Ctrl-C keeps the trees grown so far.
     class_weight : A dict of labels, or "balanced": factors of the odds by which bags draw rows (without bags: of weights); rows
@@ -92,6 +93,7 @@ class RandomForestClassifier(Classifier, Forest):
         min_impurity_decrease=0.0,
         bootstrap=True,
         oob_score="auto",
+        n_jobs=None,
         random_state=None,
         verbose=0,
         class_weight=None,
@@ -109,6 +111,7 @@ class RandomForestClassifier(Classifier, Forest):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.oob_score = oob_score
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.class_weight = class_weight
@@ -203,6 +206,7 @@ class RandomForestRegressor(Regressor, Forest):
     bootstrap : Whether each tree has a bag of rows; otherwise all have all rows.
     oob_score : "auto" tests each tree on the rows that its bag left out, where there are bags. True warns in addition if a row
         was never left out. A function of (y, prediction) takes the place of R². False leaves it.
+    n_jobs : Threads; None for those of `lemmata.config`, −1 for all processors. The result is the same for any number.
     random_state : Seed, for the same forest again; on any number of threads.
     verbose : 1 shows a progress bar. Ctrl-C keeps the trees grown so far.
     max_samples : Rows that a bag draws: a number, a share of the rows, or None for as many as there are.
@@ -250,6 +254,7 @@ class RandomForestRegressor(Regressor, Forest):
         min_impurity_decrease=0.0,
         bootstrap=True,
         oob_score="auto",
+        n_jobs=None,
         random_state=None,
         verbose=0,
         max_samples=None,
@@ -266,6 +271,7 @@ class RandomForestRegressor(Regressor, Forest):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.oob_score = oob_score
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.max_samples = max_samples

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.config import whole
+from lemmata.core.config import jobs, whole
 from lemmata.core.estimator import Estimator, as_output
 from lemmata.ensemble.bag import bag_counts, bag_size, draw_seeds, is_whole
 from lemmata.ensemble.forest_certificate import forest_certificate
@@ -47,6 +47,8 @@ class Forest(CategoricalColumns, Estimator):
         asked = self.oob_score
         if not (isinstance(asked, bool) or asked == "auto" or callable(asked)):
             raise ValueError(f'oob_score must be "auto", True, False or a function of (y, prediction), got {asked!r}.')
+        if not self.bootstrap and asked not in (False, "auto"):
+            raise ValueError("oob_score needs rows out of bags, and bootstrap=False makes no bags: leave one of them out.")
         n_trees = whole("n_estimators", self.n_estimators)
         if n_trees is None:
             raise ValueError("n_estimators must be a whole number of at least 1, got None.")
@@ -54,13 +56,15 @@ class Forest(CategoricalColumns, Estimator):
         sample = self._sample(X, y, weight)
         rule = rule_of(self, sample)
         self.seeds_ = draw_seeds(self.random_state, n_trees)
-        self.trees_, self._leaf_rows = grow_forest(sample, self.seeds_, rule, verbose=self.verbose)
+        with jobs(self.n_jobs):
+            self.trees_, self._leaf_rows = grow_forest(sample, self.seeds_, rule, verbose=self.verbose)
         self.seeds_ = self.seeds_[: len(self.trees_)]  # fewer after Ctrl-C
         self._n_samples, self._n_samples_bootstrap, self._sample_weight = len(y), sample.n_draws or None, sample.odds
         for name in ("oob_score_", "oob_decision_function_", "oob_prediction_", "oob_residuals_"):
             vars(self).pop(name, None)
         if self.bootstrap and asked is not False:
-            self._keep_out_of_bag(out_of_bag(sample, self.trees_, self.seeds_), y)
+            with jobs(self.n_jobs):
+                self._keep_out_of_bag(out_of_bag(sample, self.trees_, self.seeds_), y)
         return self
 
     def _warn(self, unseen):
@@ -76,7 +80,8 @@ class Forest(CategoricalColumns, Estimator):
         """Sum the trees' values for each row; return also the precision of the rows."""
         check_is_fitted(self)
         blocks = self._blocks(self._encoded(X, reset=False), reset=False)
-        return blocks.map(value_block, self.trees_.descent()), blocks.dtype
+        with jobs(self.n_jobs):
+            return blocks.map(value_block, self.trees_.descent()), blocks.dtype
 
     def apply(self, X):
         """Find the leaf of each row in each tree: (n_rows, n_estimators)."""

@@ -62,7 +62,13 @@ def forest_certificate(forest, sample, rule):
     worst, wrong = max(e for e, _ in excess.values()), float(sum(w for _, w in excess.values()))
     which = f"all {len(trees)}" if len(searched) == len(trees) else f"{len(searched)} of {len(trees)}"
     checks += [
-        Check("better splits", worst, GAIN_LIMIT, "proof", f"no candidate gains more, at any node of {which} trees"),
+        Check(
+            "better splits",
+            worst,
+            GAIN_LIMIT,
+            "proof",
+            f"no value of a small node, and no border of 255 groups of a larger one, gains more, in {which} trees",
+        ),
         Check(
             "rules", wrong, 0.0, "proof", f"columns, thresholds, missing values, leaves of {which} trees are as the rules say"
         ),

@@ -38,6 +38,16 @@ def column_names(model, names=None):
     return [str(name) for name in names]
 
 
+def class_labels(model, names=None):
+    """Return the names of the classes: those given or the labels; None for a model of numbers."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or names is None or names is True:
+        return classes
+    if len(names) != len(classes):
+        raise ValueError(f"class_names has {len(names)} names, and the model has {len(classes)} classes.")
+    return names
+
+
 def export_text(model, *, feature_names=None, class_names=None, max_depth=10, decimals=2, show_missing=False):
     """Write a fitted tree as text.
 
@@ -45,7 +55,7 @@ def export_text(model, *, feature_names=None, class_names=None, max_depth=10, de
     ----------
     model : `DecisionTreeClassifier` or `DecisionTreeRegressor`.
     feature_names : Names of the columns; default those of the frame that was fitted.
-    class_names : Names of the classes; default the labels.
+    class_names : Names of the classes; default (and True) the labels.
     max_depth : Depth below which branches are only counted.
     decimals : Digits of thresholds and values.
     show_missing : Whether to say which way rows go that miss the value.
@@ -62,7 +72,7 @@ def export_text(model, *, feature_names=None, class_names=None, max_depth=10, de
     """
     check_is_fitted(model)
     names = column_names(model, feature_names)
-    labels = getattr(model, "classes_", None) if class_names is None else class_names
+    labels = class_labels(model, class_names)
     tree, lines = model.tree_, []
     deep = tree.depth
 
