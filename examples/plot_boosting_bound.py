@@ -59,11 +59,7 @@ plt.show()
 # The mean prediction when one column is set to a value in all rows. The target was made of a parabola in c, a line in d, and a
 # product of a and b, whose surface shows what a curve for either would hide.
 
-figure, panels = plt.subplots(1, 3, figsize=(14, 4), layout="constrained")
-for ax, features in zip(panels, ("c", "d", ("a", "b")), strict=True):
-    PartialDependenceDisplay.from_estimator(
-        model, table, features=features, individual=True, feature_names=names, ax=ax, name=""
-    )
+PartialDependenceDisplay.from_estimator(model, table, ["c", "d", ("a", "b")], individual=True, feature_names=names, name="")
 plt.show()
 
 # sphinx_gallery_thumbnail_number = 1

@@ -135,7 +135,7 @@ def test_classes_have_curves_of_their_probabilities():
     display = PartialDependenceDisplay.from_estimator(model, X, features=2, feature_names=["u", "v", "petal", "w"])
     assert display.average.shape[0] == 3
     assert_allclose(display.average.sum(axis=0), 1, atol=1e-12)
-    assert legend(display) == ["a", "b", "c"]
+    assert legend(display) == ["a", "b", "c", "deciles"]
     assert display.ax_.get_xlabel() == "petal"
     one = PartialDependenceDisplay.from_estimator(model, X, features=2, target="b")
     assert_allclose(one.average[0], display.average[1])
@@ -157,6 +157,56 @@ def test_columns_by_name_and_columns_that_do_not_exist():
     assert_array_equal(by_number.average, by_name.average)
     with pytest.raises(ValueError, match="no column 'weight'"):
         PartialDependenceDisplay.from_estimator(model, X, features="weight")
+
+
+def test_the_third_argument_is_the_columns_as_in_scikit_learn():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = PeerBoosting(n_estimators=5, random_state=0).fit(X, y)
+    one = PartialDependenceDisplay.from_estimator(model, X, "bmi")
+    assert one.ax_.get_xlabel() == "bmi"
+    assert_array_equal(one.average, PartialDependenceDisplay.from_estimator(model, X, features=2).average)
+    several = PartialDependenceDisplay.from_estimator(model, X, ["bmi", 8, ("bmi", "s5")])
+    assert [ax.get_xlabel() for ax in several.axes_] == ["bmi", "s5", "bmi"]
+    assert several.axes_[2].get_ylabel() == "s5"
+    assert [panel.average.ndim for panel in (several, *several.others)] == [2, 2, 3]
+    assert several.ax_ is several.axes_[0]
+    several.figure_.canvas.draw()
+    for classes in (np.arange(len(y)) % 2, (y > 100).to_numpy().astype(int)):  # y, where it used to be
+        with pytest.raises(ValueError, match="features names a column twice; it takes columns to show, and y has no part"):
+            PartialDependenceDisplay.from_estimator(model, X, classes)
+    with pytest.raises(ValueError, match="one column or two, got 3"):
+        PartialDependenceDisplay.from_estimator(model, X, (0, 1, 2))
+    with pytest.raises(ValueError, match="features names no column"):
+        PartialDependenceDisplay.from_estimator(model, X, [])
+
+
+def test_panels_go_where_they_are_asked_to():
+    X, y = load_diabetes(return_X_y=True)
+    model = PeerBoosting(n_estimators=5, random_state=0).fit(X, y)
+    figure, given = plt.subplots(1, 2)
+    display = PartialDependenceDisplay.from_estimator(model, X, [2, 3], ax=given)
+    assert list(display.axes_) == list(given)
+    with pytest.raises(ValueError, match="ax must be 3 axes, one for each panel"):
+        PartialDependenceDisplay.from_estimator(model, X, [2, 3, 4], ax=given)
+    figure, ax = plt.subplots()
+    display = PartialDependenceDisplay.from_estimator(model, X, [2, 3, 4, 5], ax=ax)
+    assert all(panel.figure is figure for panel in display.axes_)
+    figure.canvas.draw()
+    with pytest.raises(ValueError, match="no place in a grid"):
+        PartialDependenceDisplay.from_estimator(model, X, [2, 3], ax=plt.figure().add_axes((0.1, 0.1, 0.8, 0.8)))
+
+
+def test_categories_are_not_joined_by_lines():
+    table, score = words()
+    model = RandomForestRegressor(n_estimators=5, random_state=0).fit(table, score)
+    ax = PartialDependenceDisplay.from_estimator(model, table, "color", individual=True).ax_
+    assert {line.get_linestyle() for line in ax.lines} == {"None"}
+    assert_array_equal(ax.lines[-1].get_xdata(), [0, 1, 2])
+    codes = table.assign(color=table["color"].map({"blue": 0.0, "green": 1.0, "red": 7.0})).fillna(0.0)
+    model = RandomForestRegressor(n_estimators=5, random_state=0, categorical_features=["color"]).fit(codes, score)
+    display = PartialDependenceDisplay.from_estimator(model, codes, "color")
+    assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["0", "1", "7"]  # codes are names
+    assert {line.get_linestyle() for line in display.ax_.lines} == {"None"}
 
 
 def words(n=120, seed=0):
