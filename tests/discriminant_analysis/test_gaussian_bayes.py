@@ -322,3 +322,54 @@ def test_a_label_is_that_of_the_probabilities_as_given(model):
     p = model.predict_proba(near.astype(np.float32))
     assert (p[:2] == 0.5).all()
     assert_array_equal(model.predict(near.astype(np.float32)), ["a", "a", "b"])
+
+
+@pytest.mark.parametrize("model", [GaussianBayes("diag"), GaussianBayes("full"), QuadraticDiscriminantAnalysis(), GaussianNB()])
+def test_a_large_variance_hides_no_small_one(model):
+    X, y, _ = drawn(d=2)
+    X[y == 0, 0] *= 1e-3
+    model = clone(model).fit(X, y)
+    assert model.certify(X, y).holds
+    variances = getattr(model, "var_", getattr(model, "covariance_", None))
+    variances[(0,) * variances.ndim] *= 1.5
+    model._derive() if hasattr(model, "_derive") else None
+    assert "covariance" in [check.name for check in model.certify(X, y).failed]
+
+
+@pytest.mark.parametrize("model", [GaussianBayes(), GaussianNB()])
+def test_a_rare_class_has_its_prior_checked(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 1)), np.zeros(20_000, dtype=int)
+    y[:3] = 1
+    model = clone(model).fit(X, y)
+    assert model.certify(X, y).holds
+    priors = model.priors_ if hasattr(model, "priors_") else model.class_prior_
+    priors[1] *= 1.001
+    assert "priors" in [check.name for check in model.certify(X, y).failed]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("model", [LinearDiscriminantAnalysis(), GaussianNB(), *map(GaussianBayes, STRUCTURES)], ids=repr)
+def test_an_honest_fit_far_from_zero_is_certified(model, offset):
+    X, y, _ = drawn(k=2, n=200)
+    X = X + offset
+    model = clone(model).fit(X, y)
+    assert model.certify(X, y).holds, str(model.certify(X, y))
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+@pytest.mark.parametrize(
+    "model", [*map(GaussianBayes, STRUCTURES), QuadraticDiscriminantAnalysis(), LinearDiscriminantAnalysis()]
+)
+def test_the_decision_is_a_number_however_far_a_row_is(model, dtype):
+    X, y, _ = drawn(k=2, d=3)
+    model = clone(model).set_params(priors=[0.2, 0.8]).fit(X.astype(dtype), y)
+    large = 1e200 if dtype is float else 1e25
+    far = np.array([[large] * 3, [-large, large, large], [large, np.nan, -large], [np.finfo(dtype).max] * 3], dtype=dtype)
+    scores = model.decision_function(far)
+    assert scores.dtype == dtype
+    assert not np.isnan(scores).any()
+    assert_array_equal(model.predict(far), model.classes_[(scores > 0).astype(int)])
+    near = X[:50].astype(dtype)
+    logs = model.joint_log_likelihood(near.astype(float))
+    assert_allclose(model.decision_function(near), logs[:, 1] - logs[:, 0], rtol=1e-5, atol=1e-4)

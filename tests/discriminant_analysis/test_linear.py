@@ -1,5 +1,7 @@
 """`LinearDiscriminantAnalysis`, against scikit-learn, R's published numbers and closed forms."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -157,3 +159,37 @@ def test_a_singular_covariance_leaves_what_others_say():
     once = LinearDiscriminantAnalysis().fit(X, y)
     # 1e-7: what the rounding of the means, 1e-16 of their distance, becomes over the root of the floor and squared
     assert_allclose(twice.predict_proba(np.column_stack([X, X[:, 0]])), once.predict_proba(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_an_offset_of_the_table_costs_no_digits(k):
+    X, y, _ = drawn(k=k, d=2)
+    X = np.round(X * 1024) / 1024  # so that the offset itself is exact
+    far = LinearDiscriminantAnalysis().fit(X + 2.0**27, y)
+    assert far.certify(X + 2.0**27, y).holds
+    near = LinearDiscriminantAnalysis().fit(X, y)
+    # 1e-6: what the means, 2**27 and more, lose to rounding when they are stored
+    assert_allclose(far.predict_log_proba(X + 2.0**27), near.predict_log_proba(X), rtol=1e-6, atol=1e-6)
+    matrices = np.repeat(far.covariance_[None], k, axis=0)
+    expected = log_posterior(X + 2.0**27, far.priors_, far.means_, matrices)
+    assert_allclose(far.predict_log_proba(X + 2.0**27), expected, rtol=1e-9, atol=1e-10)
+
+
+def test_a_center_that_is_off_is_refused_also_far_from_zero():
+    X, y, _ = drawn(k=2, d=1)
+    model = LinearDiscriminantAnalysis().fit(X + 1e8, y)
+    model.xbar_ = model.xbar_ + 40
+    assert "xbar" in [check.name for check in model.certify(X + 1e8, y).failed]
+
+
+def test_it_takes_the_parameters_of_scikit_learn_in_their_order():
+    X, y, _ = drawn(k=3)
+    ours, theirs = (signature(cls).parameters for cls in (LinearDiscriminantAnalysis, Peer))
+    assert list(ours)[:6] == list(theirs)[:6]
+    assert [ours[name].default for name in list(ours)[:6]] == [theirs[name].default for name in list(ours)[:6]]
+    expected = LinearDiscriminantAnalysis().fit(X, y).predict_log_proba(X)
+    for solver in ("svd", "lsqr", "eigen"):
+        model = LinearDiscriminantAnalysis(solver, None, None, 1, True, 1e-3).fit(X, y)
+        assert_array_equal(model.predict_log_proba(X), expected)
+    with pytest.raises(ValueError, match="'solver' parameter"):
+        LinearDiscriminantAnalysis("newton").fit(X, y)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from discriminant_analysis.naive_classes import drawn, joint
@@ -108,10 +109,6 @@ def test_what_the_table_does_not_tell_is_said():
     assert GaussianBayes("diag").fit(apart, y).certify(apart, y).holds
     with pytest.raises(ValueError, match='shrinkage="auto" needs complete rows'):
         GaussianBayes("full", shrinkage="auto").fit(X, y)
-    with pytest.raises(ValueError, match="shrinkage=1 leaves nothing"):
-        GaussianBayes("full", shrinkage=1.0).fit(X, y)
-    with pytest.raises(ValueError, match="reg_param=1 leaves nothing"):
-        QuadraticDiscriminantAnalysis(reg_param=1.0).fit(X, y)
 
 
 def test_a_likelihood_without_a_maximum_is_said_to_have_none():
@@ -129,3 +126,23 @@ def test_shrinkage_comes_after_the_holes(structure):
     mean = np.trace(plain.covariance_, axis1=-2, axis2=-1)[..., None, None] / 4
     assert_allclose(less.covariance_, 0.7 * plain.covariance_ + 0.3 * mean * np.eye(4), rtol=1e-10, atol=1e-12)
     assert less.certify(X, y).holds
+
+
+UNITS = np.array([1.0, 1.0, 1e7, 1.0])
+SHRUNK = {
+    "columns of very different scale": (LinearDiscriminantAnalysis(shrinkage=0.1), UNITS),
+    "little left": (GaussianBayes("full", shrinkage=0.9), UNITS),
+    "nothing left": (GaussianBayes("tied", shrinkage=1.0), UNITS),
+    "an identity of large units": (QuadraticDiscriminantAnalysis(reg_param=0.5), np.full(4, 1e-6)),
+    "the identity alone": (QuadraticDiscriminantAnalysis(reg_param=1.0), np.ones(4)),
+}
+
+
+@pytest.mark.parametrize("case", SHRUNK)
+def test_what_shrinkage_covers_up_is_certified_all_the_same(case):
+    X, y, _ = drawn(n=200, share=0.2)
+    model, units = SHRUNK[case]
+    model = clone(model).fit(X * units, y)
+    assert model.certify(X * units, y).holds, str(model.certify(X * units, y))
+    model.covariance_ = model.covariance_ * 1.01
+    assert not model.certify(X * units, y).holds

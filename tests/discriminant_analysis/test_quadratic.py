@@ -1,5 +1,7 @@
 """`QuadraticDiscriminantAnalysis`, against scikit-learn and published numbers."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -56,3 +58,31 @@ def test_what_follows_from_the_parameters_is_checked(seed):
         setattr(model, name, kept + 0.01 * np.linalg.norm(kept) * u / np.linalg.norm(u))
         assert not model.certify(X, y).holds, name
         setattr(model, name, kept)
+
+
+@pytest.mark.parametrize("scales", [[1e-6, 1.0, 1e6, 1e3], [1e-70, 1e70, 1.0, 2.0], [1.0, 2.0, 3.0, 400.0]], ids=str)
+def test_axes_of_columns_of_very_different_scale(scales):
+    X, y, _ = drawn()
+    X = X * scales
+    model = QuadraticDiscriminantAnalysis().fit(X, y)
+    assert model.certify(X, y).holds, str(model.certify(X, y))
+    for covariance, values, R in zip(model.covariance_, model.scalings_, model.rotations_, strict=True):
+        sd = np.sqrt(np.diag(covariance))
+        assert_allclose((R * values @ R.T) / np.outer(sd, sd), covariance / np.outer(sd, sd), rtol=1e-9, atol=1e-9)
+        assert_allclose(R.T @ R, np.eye(4), atol=1e-13)
+        assert (np.diff(values) <= 0).all()
+        # the determinant knows nothing of axes
+        logdet = np.linalg.slogdet(covariance / np.outer(sd, sd))[1] + 2 * np.log(sd).sum()
+        assert_allclose(np.log(values).sum(), logdet, rtol=1e-9)
+    kept = model.scalings_.copy()
+    model.scalings_[:, 3] = 777.0 if scales[0] < 1 else 2 * kept[:, 3]
+    assert "scalings" in [check.name for check in model.certify(X, y).failed]
+
+
+def test_it_takes_the_parameters_of_scikit_learn():
+    X, y, _ = drawn()
+    ours, theirs = (signature(cls).parameters for cls in (QuadraticDiscriminantAnalysis, Peer))
+    assert list(ours)[:6] == list(theirs)[:6]
+    assert [ours[name].default for name in list(ours)[:6]] == [theirs[name].default for name in list(ours)[:6]]
+    model = QuadraticDiscriminantAnalysis(solver="eigen", store_covariance=True, tol=0.0).fit(X, y)
+    assert_array_equal(model.predict_proba(X), QuadraticDiscriminantAnalysis().fit(X, y).predict_proba(X))

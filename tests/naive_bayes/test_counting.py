@@ -508,3 +508,19 @@ def test_a_row_that_no_class_can_have_made_gets_the_likelier_class(cls):
     model = cls(alpha=0).fit(X, y)
     np.testing.assert_allclose(model.predict_proba([[1.0, 1.0]]), [[1 / 3, 2 / 3]], rtol=1e-12)
     assert model.predict([[1.0, 1.0]]) == ["b"]
+
+
+@models
+def test_many_probabilities_hide_no_single_one(cls):
+    rng = np.random.default_rng(0)
+    d, n = 4000, 60
+    X, y = (rng.random((n, d)) < 0.3).astype(float), np.arange(n) % 2
+    model = cls().fit(X, y)
+    assert model.certify(X, y).holds
+    logs = model.feature_log_prob_[0] if cls is CategoricalNB else model.feature_log_prob_
+    logs[0, 0] += 1e-5
+    assert not model.certify(X, y).holds
+    model = cls().fit(X, y)
+    counts = model.category_count_[0] if cls is CategoricalNB else model.feature_count_
+    counts[0, 0] *= 1.001
+    assert [check.name for check in model.certify(X, y).failed] == ["counts"]

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.blocks import Blocks
+from lemmata.core.certificate import SAME_LIMIT, TINY, Check
 from lemmata.core.data import Array, is_stored
 from lemmata.core.estimator import Classifier, as_output
 from lemmata.core.kernel import kernel
@@ -114,6 +115,15 @@ def marginal_block(X: Any, weight: Any, law: Any, params: Any, prior: Array) -> 
     return largest + np.log(row_sums(np.exp(joint)))
 
 
+def same_entries(stored: Any, recomputed: Any, name: str, claim: str, units: Any = None) -> Check:
+    """Check parameters entry by entry, each relative to itself or to units of its own: no large one hides a small one."""
+    a, b = np.asarray(stored, dtype=float), np.asarray(recomputed, dtype=float)
+    if a.shape != b.shape:
+        return Check(name, np.inf, SAME_LIMIT, "proof", claim)
+    sizes = np.maximum(np.abs(b) if units is None else units, TINY)
+    return Check(name, float((np.abs(a - b) / sizes).max(initial=0.0)), SAME_LIMIT, "proof", claim)
+
+
 def class_shares(priors: Any, counts: Array, name: str = "priors") -> Array:
     """Give the probabilities of the classes: those given, or the shares of the classes in the rows.
 
@@ -130,7 +140,8 @@ def class_shares(priors: Any, counts: Array, name: str = "priors") -> Array:
         found = np.array(np.nan)
     if found.shape != counts.shape or not ((found >= 0).all() and abs(found.sum() - 1.0) < ROUNDED):
         raise ValueError(
-            f"{name} must hold {len(counts)} numbers, one for each class, that are at least 0 and sum to 1; got {priors!r}."
+            f"{name} must hold {len(counts)} numbers, one for each class, that are at least 0 and sum to 1 (divide them by "
+            f"their sum); got {priors!r}."
         )
     return np.asarray(found / found.sum())
 

@@ -8,6 +8,7 @@ N(μₒ, Σₒₒ), with the rows and columns of what is not seen dropped. Rows 
 import numpy as np
 
 from lemmata.core.blocks import Largest
+from lemmata.core.estimator import as_output
 from lemmata.core.generative import GenerativeClassifier, posterior_block
 from lemmata.discriminant_analysis.structures import expanded
 from lemmata.mixture import gaussian_kernels, missing
@@ -18,6 +19,19 @@ from lemmata.mixture.gaussian_certificate import bayes, patterns, seen_part
 def joint_block(X, weight, components):
     """Log p(x, y) of the rows of a block, holes or not, and every class."""
     return (missing if np.isnan(X).any() else gaussian_kernels).log_density_block(X, components)
+
+
+def difference_block(X, weight, law, params, prior):
+    """By how much log p(x, y) is larger for the second of two classes; that of the priors for a row beyond all numbers."""
+    joint = law(X, weight, *params)
+    return or_prior(joint[:, 1], joint[:, 0], prior[1] - prior[0])
+
+
+def or_prior(a, b, prior):
+    """Subtract logarithms; where both are −∞ a row says nothing, and the prior is left."""
+    with np.errstate(invalid="ignore"):
+        difference = a - b
+    return np.where(np.isnan(difference), prior, difference)
 
 
 def disagreement_block(X, y, weight, rule, priors, means, matrices):
@@ -43,8 +57,12 @@ class GaussianClasses(GenerativeClassifier):
 
     def decision_function(self, X):
         """Give log p(x, y) for each class or, of two classes, by how much that of the second is larger."""
-        joint = self.joint_log_likelihood(X)
-        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
+        blocks = self._checked(X)
+        function, *params = self._law()
+        if len(self.classes_) > 2:
+            return as_output(blocks.map(function, *params), blocks.dtype)
+        with np.errstate(over="ignore"):  # beyond single precision it is infinite
+            return as_output(blocks.map(difference_block, function, params, self._log_priors()), blocks.dtype)
 
     def _law(self):
         return joint_block, self._components()

@@ -22,8 +22,8 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
-from lemmata.core.generative import class_shares
+from lemmata.core.certificate import SAME_LIMIT, Certificate, Check
+from lemmata.core.generative import class_shares, same_entries
 from lemmata.core.threads import serial_blas
 from lemmata.discriminant_analysis.class_model import GaussianClasses
 from lemmata.discriminant_analysis.class_moments import ClassMoments, moments_of, refuse_unseen
@@ -39,7 +39,6 @@ from lemmata.discriminant_analysis.structures import (
     raised,
     shape_of,
     shrunk,
-    unshrunk,
     warn_of_the_floor,
     with_weaker_correlations,
 )
@@ -96,11 +95,12 @@ class GaussianFit(GaussianClasses):
         refuse_unseen(moments, self.classes_)
         scales = column_scales(moments)
         self.priors_ = class_shares(self.priors, moments.weight)
+        self._unshrunk = None  # the certificate starts from it where there are holes
         if holes:
-            alpha = self._reversible()
+            alpha = self._shrinkage_of_holes()
             units = Standardized(moments.center, scales)
-            self.means_, covariance = fit_by_em(blocks, self._structure, self.var_smoothing, moments, units)
-            covariance = shrunk(covariance, self._structure, alpha)
+            self.means_, self._unshrunk = fit_by_em(blocks, self._structure, self.var_smoothing, moments, units)
+            covariance = shrunk(self._unshrunk, self._structure, alpha)
         else:
             self.means_ = moments.mean
             covariance = covariance_of(blocks, moments, self._structure, self.shrinkage, self.var_smoothing, scales)
@@ -111,20 +111,14 @@ class GaussianFit(GaussianClasses):
         self.class_count_ = moments.weight
         self._moments = None if holes else (moments.weight, moments.seen, moments.mean, moments.scatter)
 
-    def _reversible(self):
-        """Give the shrinkage of a fit with holes, which its certificate must undo."""
+    def _shrinkage_of_holes(self):
+        """Give the shrinkage of a fit with holes."""
         if self.shrinkage == "auto":
             raise ValueError('shrinkage="auto" needs complete rows: give a number, or independent columns.')
-        if self.shrinkage == 1:
-            raise ValueError("shrinkage=1 leaves nothing of a covariance: take one below 1, or a spherical covariance.")
         return self.shrinkage or 0.0
 
     def _regularized(self, covariance):
         """Do to the covariances what a kind of model does to them last."""
-        return covariance
-
-    def _unregularized(self, covariance):
-        """Undo `_regularized`."""
         return covariance
 
     def _derive(self):
@@ -148,9 +142,10 @@ class GaussianFit(GaussianClasses):
         with serial_blas():
             self._gaussians()
             found, holes = recomputed(blocks, len(self.classes_), self._structure in DENSE)
+            shares = class_shares(self.priors, found.weight)
             checks = [
-                same(self.class_count_, found.weight, "counts", "the weight of the rows of each class"),
-                same(self.priors_, class_shares(self.priors, found.weight), "priors", "shares of the classes, or as given"),
+                same_entries(self.class_count_, found.weight, "counts", "the weight of the rows of each class"),
+                same_entries(self.priors_, shares, "priors", "shares of the classes, or as given"),
                 *(self._stationary if holes else self._most_likely)(blocks, found),
                 *self._derived(),
             ]
@@ -164,16 +159,21 @@ class GaussianFit(GaussianClasses):
         scales = column_scales(found)
         best = covariance_of(blocks, found, self._structure, self.shrinkage, self.var_smoothing, scales)
         return [
-            same_means(self.means_, found, scales),
-            same_covariance(self.covariance_, self._regularized(best), self._structure, scales),
+            same_means(self.means_, found.mean, scales),
+            same_covariance(self.covariance_, self._regularized(best), self._structure, found.mean),
         ]
 
     def _stationary(self, blocks, found):
-        """Let a step of EM say whether it would go elsewhere."""
-        covariance = unshrunk(self._unregularized(self.covariance_), self._structure, self._reversible())
+        """Let a step of EM say whether it would go elsewhere, from the covariances before shrinkage."""
+        unshrunk = self.covariance_ if self._unshrunk is None else self._unshrunk
         units = Standardized(found.center, column_scales(found))
+        best = self._regularized(shrunk(unshrunk, self._structure, self._shrinkage_of_holes()))
+        claim = "the covariances of EM, with shrinkage as asked for"
         try:
-            return stationarity(blocks, self._structure, self.var_smoothing, self.means_, covariance, units)
+            return [
+                *stationarity(blocks, self._structure, self.var_smoothing, self.means_, unshrunk, units),
+                same_covariance(self.covariance_, best, self._structure, found.mean, "shrinkage", claim),
+            ]
         except np.linalg.LinAlgError:
             return [Check("covariance", np.inf, SAME_LIMIT, "proof", "covariances have an inverse")]
 

@@ -2,9 +2,13 @@
 
 import numpy as np
 
-from lemmata.core.certificate import SAME_LIMIT, TINY, length, same
+from lemmata.core.certificate import SAME_LIMIT, TINY
+from lemmata.core.generative import same_entries
 from lemmata.discriminant_analysis.class_moments import ClassMoments
 from lemmata.discriminant_analysis.structures import DENSE
+
+ROUNDINGS = 100 * np.finfo(float).eps  # of an offset of the table, that two ways to sum may differ by
+SCATTER = "the scatter of each class over its weight, with floor and shrinkage as asked for"
 
 
 def sums_block(X, y, weight, origin, second):
@@ -31,21 +35,22 @@ def recomputed(blocks, k, dense):
     return ClassMoments(total, seen, np.where(seen > 0, mean, 0.0), scatter), holes
 
 
-def same_means(stored, found, scales):
-    """Check means in units of the columns, so that an offset of the table hides nothing."""
-    a, b = (stored - found.center) / scales, (found.mean - found.center) / scales
-    claim = "the mean of the rows of each class"
-    # What rounding leaves of an offset of the table, beyond what the limit allows for.
-    rounding = np.finfo(float).eps / SAME_LIMIT * len(scales) * length(found.center / scales)
-    return same(a, b, "means", claim, floor=max(np.sqrt(b.size), 100 * rounding))
+def rounding(offset, deviations):
+    """Give how many times more than SAME_LIMIT rounding may cost numbers that lie so many deviations from zero, 1 at least."""
+    return np.maximum(1.0, ROUNDINGS / SAME_LIMIT * np.abs(offset) / np.maximum(deviations, TINY))
 
 
-def same_covariance(stored, best, structure, scales):
-    """Check covariances in units of the columns, each class relative to itself."""
-    unit = np.mean(scales**2) if structure == "spherical" else scales**2
-    unit = np.outer(scales, scales) if structure in DENSE else unit
-    a, b = stored / unit, best / unit
-    if structure in ("full", "diag", "spherical"):
-        sizes = np.array([max(length(np.atleast_1d(part)), TINY) for part in b])
-        a, b = (part / sizes.reshape(-1, *[1] * (b.ndim - 1)) for part in (a, b))
-    return same(a, b, "covariance", "the scatter of each class over its weight, with floor and shrinkage as asked for")
+def same_means(stored, found, scales, name="means", claim="the mean of the rows of each class"):
+    """Check means, (k, d) or (d,), in units of the columns, so that an offset of the table hides nothing."""
+    return same_entries(stored, found, name, claim, scales * rounding(found, scales))
+
+
+def same_covariance(stored, best, structure, means, name="covariance", claim=SCATTER):
+    """Check covariances entry by entry, variances relative to themselves and others in units of the deviations of both."""
+    offset = np.abs(means) if structure in ("full", "diag") else np.abs(means).max(axis=1 if structure == "spherical" else 0)
+    if structure not in DENSE:
+        return same_entries(stored, best, name, claim, best * rounding(offset, np.sqrt(best)))
+    deviations = np.sqrt(np.diagonal(best, axis1=-2, axis2=-1))
+    times = rounding(offset, deviations)
+    units = deviations * times
+    return same_entries(stored, best, name, claim, units[..., :, None] * deviations[..., None, :] * times.max())

@@ -132,11 +132,6 @@ def shrunk(covariance, structure, alpha):
     return (1.0 - alpha) * covariance + alpha * mean * np.eye(d)
 
 
-def unshrunk(covariance, structure, alpha):
-    """Undo `shrunk`, which leaves the mean variance where it is."""
-    return shrunk(covariance, structure, -alpha / (1.0 - alpha))
-
-
 def fourth_block(X, y, weight, mean, scale):
     """Sum ‖z‖⁴ of each class, with z the offset of a row from the mean of its class in units of that."""
     Z = (X - mean[y]) / scale[y]

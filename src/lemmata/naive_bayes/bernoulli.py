@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lemmata.core.certificate import same
 from lemmata.core.data import is_sparse
+from lemmata.core.generative import same_entries
 from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, coarse, same_logs, split
 from lemmata.naive_bayes.counts import class_weights, dense_holes, dense_ones, sparse_products, sparse_sums
+
+ROUNDED = 1e-8  # of a class, what is left of it where nothing is seen: its weight less that of the holes
 
 
 class Chances(NamedTuple):
@@ -172,11 +174,12 @@ class BernoulliNB(CountingNB):
         return (rng.random((len(labels), self.n_features_in_)) < np.exp(self.feature_log_prob_)[labels]).astype(np.int64)
 
     def _checks(self, statistics):
-        _, ones, seen = statistics
+        totals, ones, seen = statistics
         seen = np.broadcast_to(seen, ones.shape)
+        units = np.maximum(seen, ROUNDED * totals[:, None])
         return [
-            same(self.feature_count_, ones, "counts", "the weight of the ones of each class and column"),
-            same(self.seen_count_, seen, "seen", "the weight of the entries that are not missing"),
+            same_entries(self.feature_count_, ones, "counts", "the weight of the ones of each class and column"),
+            same_entries(self.seen_count_, seen, "seen", "the weight of the entries that are not missing", units),
             same_logs(self.feature_log_prob_, self._smoothed(statistics), "chances", "the chances are smoothed counts"),
         ]
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lemmata.core.certificate import SAME_LIMIT, Check, same
+from lemmata.core.certificate import SAME_LIMIT, Check
+from lemmata.core.generative import same_entries
 from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, excess, logarithms, same_logs, shares, split
 from lemmata.naive_bayes.counts import code_products, code_sums, largest_codes
 from lemmata.tree.columns import CategoricalColumns
@@ -224,9 +225,10 @@ class CategoricalNB(CategoricalColumns, CountingNB):
     def _checks(self, statistics):
         tables = statistics[1]
         stored, expected = self.feature_log_prob_, self._smoothed(tables)
+        counts = np.hstack(self.category_count_)
         return [
-            same(self.n_categories_, tables.sizes, "categories", "categories are those seen, named or asked for"),
-            same(np.hstack(self.category_count_), tables.counts.T, "counts", "the weight of each category in each class"),
+            same_entries(self.n_categories_, tables.sizes, "categories", "categories are those seen, named or asked for"),
+            same_entries(counts, tables.counts.T, "counts", "the weight of each category in each class"),
             same_logs(np.hstack(stored), np.hstack(expected), "probabilities", "the probabilities are smoothed counts"),
             Check("normalization", max(map(excess, stored)), SAME_LIMIT, "proof", "the probabilities of each class sum to 1"),
         ]

@@ -24,10 +24,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.blocks import ArrayBlocks, add
-from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
+from lemmata.core.certificate import SAME_LIMIT, Certificate, Check
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import as_output
-from lemmata.core.generative import GenerativeClassifier, class_shares
+from lemmata.core.generative import GenerativeClassifier, class_shares, same_entries
 
 FULLER = 2  # numbers that a sparse block stores for each count
 LEAST_BLOCKS = 8  # of a sparse table that threads can share
@@ -77,11 +77,11 @@ def joint_block(X, weight, likelihood_block, tables, prior, coefficient_block=No
 
 
 def same_logs(stored, recomputed, name, claim):
-    """Check logarithms against recomputed ones; −∞ must stand in the same places, and counts as equal there."""
+    """Check logarithms, and so every probability relative to itself; −∞ must stand in the same places, and is equal there."""
     a, b = np.asarray(stored, dtype=float), np.asarray(recomputed, dtype=float)
     if a.shape != b.shape or not np.array_equal(np.isneginf(a), np.isneginf(b)):
         return Check(name, np.inf, SAME_LIMIT, "proof", claim)
-    return same(np.where(np.isneginf(a), 0.0, a), np.where(np.isneginf(b), 0.0, b), name, claim)
+    return same_entries(np.where(np.isneginf(a), 0.0, a), np.where(np.isneginf(b), 0.0, b), name, claim, units=1.0)
 
 
 def excess(logs):
@@ -131,7 +131,7 @@ class CountingNB(GenerativeClassifier):
         statistics = self._tally(self._rows_of_classes(X, y, sample_weight, reset=False))
         prior = self._log_prior(statistics[0])
         return Certificate(
-            same(self.class_count_, statistics[0], "class counts", "the weight of each class"),
+            same_entries(self.class_count_, statistics[0], "class counts", "the weight of each class"),
             same_logs(self.class_log_prior_, prior, "prior", "the prior is that given, or the share of each class"),
             Check("prior sums to 1", excess(self.class_log_prior_), SAME_LIMIT, "proof", "the prior is a probability"),
             *self._checks(statistics),

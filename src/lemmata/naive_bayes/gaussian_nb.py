@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
-from lemmata.core.generative import class_shares
+from lemmata.core.generative import class_shares, same_entries
 from lemmata.discriminant_analysis.class_model import GaussianClasses
 from lemmata.discriminant_analysis.class_moments import ClassMoments, moments_of, refuse_unseen
 from lemmata.discriminant_analysis.moments_check import recomputed, same_covariance, same_means
@@ -119,11 +119,12 @@ class GaussianNB(GaussianClasses):
         self._gaussians()
         found, _ = recomputed(blocks, len(self.classes_), dense=False)
         scales, epsilon = column_scales(found), smoothing_of(found, self.var_smoothing)
+        shares = class_shares(self.priors, found.weight)
         checks = [
-            same(self.class_count_, found.weight, "counts", "the weight of the rows of each class"),
-            same(self.class_prior_, class_shares(self.priors, found.weight), "priors", "shares of the classes, or as given"),
-            same_means(self.theta_, found, scales),
-            same_covariance(self.var_, maximum_likelihood(found, "diag") + epsilon, "diag", scales),
+            same_entries(self.class_count_, found.weight, "counts", "the weight of the rows of each class"),
+            same_entries(self.class_prior_, shares, "priors", "shares of the classes, or as given"),
+            same_means(self.theta_, found.mean, scales),
+            same_covariance(self.var_, maximum_likelihood(found, "diag") + epsilon, "diag", found.mean),
             same(self.epsilon_, epsilon, "epsilon", "the share var_smoothing of the largest variance"),
         ]
         if all(check.holds for check in checks):

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from lemmata.core.certificate import SAME_LIMIT, Check, same
+from lemmata.core.certificate import SAME_LIMIT, Check
 from lemmata.core.data import is_sparse
+from lemmata.core.generative import same_entries
 from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, coarse, excess, logarithms, same_logs, split
 from lemmata.naive_bayes.counts import class_weights, dense_sums, sparse_products, sparse_sums
 from lemmata.naive_bayes.missing_counts import Patterns, maximum, patterns_of, step
@@ -207,7 +208,7 @@ class MultinomialNB(CountingNB):
             expected = step(np.exp(logs), counts + self._pseudo_counts(), *patterns.table(*counts.shape))
             again = same_logs(logs, logarithms(expected), "probabilities", claim)
         return [
-            same(self.feature_count_, counts, "counts", "the weighted sum of each column in each class"),
+            same_entries(self.feature_count_, counts, "counts", "the weighted sum of each column in each class"),
             again,
             Check("normalization", excess(logs), SAME_LIMIT, "proof", "the probabilities of each class sum to 1"),
         ]
