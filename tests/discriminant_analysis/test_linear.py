@@ -193,3 +193,20 @@ def test_it_takes_the_parameters_of_scikit_learn_in_their_order():
         assert_array_equal(model.predict_log_proba(X), expected)
     with pytest.raises(ValueError, match="'solver' parameter"):
         LinearDiscriminantAnalysis("newton").fit(X, y)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_class_without_a_chance_hides_no_intercept(k):
+    X, y, _ = drawn(k=k)
+    model = LinearDiscriminantAnalysis(priors=[0.0, *[1 / (k - 1)] * (k - 1)]).fit(X, y)
+    assert model.certify(X, y).holds
+    assert (model.predict(X) > 0).all()
+    model.intercept_[-1] = model.intercept_[-1] * 1.01 if k == 3 else 0.0
+    assert "intercept" in [check.name for check in model.certify(X, y).failed]
+
+
+def test_what_is_too_large_is_refused_without_a_warning():
+    X, y, _ = drawn()
+    for scale in (1e160, 1e200, 1e306):
+        with pytest.raises(ValueError, match="The squares of X are beyond the range of numbers"):
+            LinearDiscriminantAnalysis().fit(X * scale, y)

@@ -446,6 +446,9 @@ def test_draws_have_the_fitted_law(cls):
             np.abs(np.exp(refit.feature_log_prob_) - np.exp(model.feature_log_prob_)) < 5 * np.sqrt(0.25 / trials) + 10 / n
         ).all()
     if cls is MultinomialNB:
+        for wrong in (-1, 2.5, [1, 2], "long"):
+            with pytest.raises(ValueError, match="length must be a whole number from 0"):
+                model.sample(3, 0, length=wrong)
         rows, _ = model.sample(3, 0, length=[1, 5, 0])
         assert rows.sum(axis=1).tolist() == [1, 5, 0]
     with pytest.raises(ValueError, match="n_samples must be a whole number of at least 1"):
@@ -524,3 +527,27 @@ def test_many_probabilities_hide_no_single_one(cls):
     counts = model.category_count_[0] if cls is CategoricalNB else model.feature_count_
     counts[0, 0] *= 1.001
     assert [check.name for check in model.certify(X, y).failed] == ["counts"]
+
+
+@models
+def test_alpha_is_raised_unless_forced_as_scikit_learn_does(cls):
+    X, y, _ = draw()
+    X[y == 0, 0] = 0
+    ours, theirs = peers(cls, alpha=0.0, force_alpha=False)
+    with pytest.warns(UserWarning, match="alpha too small"):
+        theirs.fit(X, y)
+    np.testing.assert_allclose(ours.fit(X, y).predict_log_proba(X), theirs.predict_log_proba(X), rtol=1e-8, atol=1e-12)
+    assert ours.certify(X, y).holds
+    for wrong in (["a"] * 5, [-1.0] * 5):
+        with pytest.raises(ValueError, match="alpha must be a number"):
+            cls(alpha=wrong).fit(X, y)
+
+
+def test_what_no_table_can_hold_is_refused():
+    X, y, _ = draw()
+    with pytest.raises(ValueError, match="min_categories=10000000000 asks for more counts"):
+        CategoricalNB(min_categories=10**10).fit(X, y)
+    with pytest.raises(ValueError, match="'binarize' parameter"):
+        BernoulliNB(binarize=np.nan).fit(X, y)
+    with pytest.raises(ValueError, match="classes must name at least two classes"):
+        MultinomialNB().partial_fit(X, y, classes=[1])

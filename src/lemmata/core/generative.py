@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from lemmata.core.blocks import Blocks
 from lemmata.core.certificate import SAME_LIMIT, TINY, Check
 from lemmata.core.data import Array, is_stored
-from lemmata.core.estimator import Classifier, as_output
+from lemmata.core.estimator import NO_TARGET, Classifier, as_output
 from lemmata.core.kernel import kernel
 from lemmata.core.random import generator
 
@@ -124,6 +124,14 @@ def same_entries(stored: Any, recomputed: Any, name: str, claim: str, units: Any
     return Check(name, float((np.abs(a - b) / sizes).max(initial=0.0)), SAME_LIMIT, "proof", claim)
 
 
+def same_logs(stored: Any, recomputed: Any, name: str, claim: str, units: Any = 1.0) -> Check:
+    """Check logarithms, and so every probability relative to itself; what is infinite must stand in the same places."""
+    a, b = np.asarray(stored, dtype=float), np.asarray(recomputed, dtype=float)
+    if a.shape != b.shape or not np.array_equal(a[np.isinf(a)], b[np.isinf(a)]):
+        return Check(name, np.inf, SAME_LIMIT, "proof", claim)
+    return same_entries(np.where(np.isinf(a), 0.0, a), np.where(np.isinf(a), 0.0, b), name, claim, units)
+
+
 def class_shares(priors: Any, counts: Array, name: str = "priors") -> Array:
     """Give the probabilities of the classes: those given, or the shares of the classes in the rows.
 
@@ -189,8 +197,11 @@ class GenerativeClassifier(Classifier):
         function, *params = self._law()
         return as_output(blocks.map(marginal_block, function, params, self._log_priors()), blocks.dtype)
 
-    def sample(self, n_samples: Any = 1, random_state: Any = None, **options: Any) -> tuple[Array, Array]:
+    def sample(self, n_samples: Any = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows and their classes from the joint law; return (X, y)."""
+        return self._sample(n_samples, random_state)
+
+    def _sample(self, n_samples: Any, random_state: Any, **options: Any) -> tuple[Array, Array]:
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}.")
@@ -226,8 +237,7 @@ class GenerativeClassifier(Classifier):
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def _checked(self, X: Any) -> Blocks:
@@ -250,7 +260,7 @@ class GenerativeClassifier(Classifier):
         if first:
             if len(named) < 2:
                 raise ValueError(f"classes must name at least two classes, got {named.tolist()}.")
-            target = (y,) if is_stored(X) else ()  # which is no column to learn from
-            self._blocks(X, *target, sample_weight=sample_weight, reset=True, labels=True)
+            # The target of a stored table is one of its columns, and none to learn from.
+            self._blocks(X, y if is_stored(X) else NO_TARGET, sample_weight, reset=True, labels=True)
             self.classes_ = named
         return self._labeled(X, y, sample_weight, reset=False, order="C")

@@ -43,6 +43,7 @@ class ClassMoments:
     mean: np.ndarray  # (k, d)
     scatter: np.ndarray  # (k, d, d), (1, d, d) for all classes together, or (k, d)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def __add__(self, other):
         n = self.seen + other.seen
         away = other.mean - self.mean
@@ -142,6 +143,7 @@ def offsets_with_holes(X, y, weight, total, seen, origin, first, second):
                 second[c, f] += w * u * u
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def variances_block(X, y, weight, k):
     """Moments of the classes in a block, of each column for itself; entries may be missing."""
     d = X.shape[1]
@@ -163,6 +165,7 @@ def by_class(y, k):
     return order, np.append(0, np.cumsum(np.bincount(y, minlength=k)))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # `moments_of` says what is too large
 def scatter_block(X, y, weight, k, pooled):
     """Moments of the classes in a block of complete rows, with the scatter of each class, or of all together."""
     d = X.shape[1]

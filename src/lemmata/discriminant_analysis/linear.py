@@ -22,11 +22,12 @@ from scipy.linalg import solve_triangular
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lemmata.core.certificate import Check, length, same
+from lemmata.core.certificate import SAME_LIMIT, Check, length, same
 from lemmata.core.estimator import as_output
+from lemmata.core.generative import same_logs
 from lemmata.discriminant_analysis.class_model import joint_block, or_prior
 from lemmata.discriminant_analysis.gaussian_bayes import SHRINKAGE, GaussianFit
-from lemmata.discriminant_analysis.moments_check import same_means
+from lemmata.discriminant_analysis.moments_check import ROUNDINGS, same_means
 from lemmata.mixture.gaussian import components_of
 from lemmata.mixture.missing import fill_block
 
@@ -222,7 +223,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         coef, Z = self.coef_ * scale, self.scalings_ * scale[:, None]
         aim = away[1:] - away[:1] if len(self.classes_) == 2 else away
         best = self._plane().there - self.coef_ @ self.xbar_
-        rounding = np.sqrt(np.finfo(float).eps) * length(np.abs(self.coef_) @ np.abs(self.xbar_) + 1.0)
+        rounding = ROUNDINGS / SAME_LIMIT * len(scale) * (np.abs(self.coef_) @ np.abs(self.xbar_) + 1.0)
+        units = np.maximum(np.where(np.isinf(best), 0.0, np.abs(best)), rounding)
         between = (self.priors_ * away.T) @ away @ Z
         spread = np.einsum("ij,ij->j", Z, between)
         shares = spread[: self._n_features_out] / (spread.sum() or 1.0)
@@ -230,7 +232,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return [
             same_means(self.xbar_, self.priors_ @ self.means_, scale, "xbar", "the mean of the means"),
             same(coef @ within, aim, "coef", "Σ times the coefficients gives the means, or their difference", floor=1e-6),
-            same(self.intercept_, best, "intercept", "scores are log-posteriors up to what all classes share", floor=rounding),
+            same_logs(self.intercept_, best, "intercept", "scores are log-posteriors up to what all classes share", units),
             same(Z.T @ within @ Z, np.eye(Z.shape[1]), "scalings", "directions are uncorrelated with unit variance in classes"),
             Check("discriminants", miss, 1e-6, "proof", "in these directions the means are spread the most"),
             same(self.explained_variance_ratio_, shares, "explained_variance_ratio", "shares of the spread", floor=1e-6),

@@ -10,10 +10,11 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from lemmata.core.data import is_sparse
-from lemmata.core.generative import same_entries
-from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, coarse, same_logs, split
+from lemmata.core.generative import same_entries, same_logs
+from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, coarse, split
 from lemmata.naive_bayes.counts import class_weights, dense_holes, dense_ones, sparse_products, sparse_sums
 
 ROUNDED = 1e-8  # of a class, what is left of it where nothing is seen: its weight less that of the holes
@@ -90,6 +91,7 @@ class BernoulliNB(CountingNB):
     Parameters
     ----------
     alpha : Imaginary zeros, and as many ones, in each class; one number, or one for each column. 0 is maximum likelihood.
+    force_alpha : Whether alpha may be 0; otherwise it is raised to 1e-10, as in scikit-learn.
     binarize : Larger entries count as one, others as zero; None where X holds zeros and ones only.
     fit_prior : Whether classes have their shares for a prior, or the uniform one.
     class_prior : Probabilities of the classes, where they are known.
@@ -118,11 +120,12 @@ class BernoulliNB(CountingNB):
     True
     """
 
-    _parameter_constraints = CONSTRAINTS | {"binarize": [Real, None]}
+    _parameter_constraints = CONSTRAINTS | {"binarize": [Interval(Real, None, None, closed="both"), None]}
     _likelihood_block = staticmethod(likelihood_block)
 
-    def __init__(self, *, alpha=1.0, binarize=0.0, fit_prior=True, class_prior=None):
+    def __init__(self, *, alpha=1.0, force_alpha=True, binarize=0.0, fit_prior=True, class_prior=None):
         self.alpha = alpha
+        self.force_alpha = force_alpha
         self.binarize = binarize
         self.fit_prior = fit_prior
         self.class_prior = class_prior

@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lemmata.core.certificate import SAME_LIMIT, Check
-from lemmata.core.generative import same_entries
-from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, excess, logarithms, same_logs, shares, split
+from lemmata.core.generative import same_entries, same_logs
+from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, excess, logarithms, shares, split
 from lemmata.naive_bayes.counts import code_products, code_sums, largest_codes
 from lemmata.tree.columns import CategoricalColumns
 
@@ -107,6 +107,7 @@ class CategoricalNB(CategoricalColumns, CountingNB):
     ----------
     alpha : Imaginary rows of each category in each class: one number, one for each column, or a list with an array for each
         column that has one for each category. 0 is maximum likelihood.
+    force_alpha : Whether alpha may be 0; otherwise it is raised to 1e-10, as in scikit-learn.
     fit_prior : Whether classes have their shares for a prior, or the uniform one.
     class_prior : Probabilities of the classes, where they are known.
     min_categories : Categories of a column, at least; one number or one for each column. None: those up to the largest code.
@@ -144,8 +145,18 @@ class CategoricalNB(CategoricalColumns, CountingNB):
     }
     _likelihood_block = staticmethod(likelihood_block)
 
-    def __init__(self, *, alpha=1.0, fit_prior=True, class_prior=None, min_categories=None, categorical_features="from_dtype"):
+    def __init__(
+        self,
+        *,
+        alpha=1.0,
+        force_alpha=True,
+        fit_prior=True,
+        class_prior=None,
+        min_categories=None,
+        categorical_features="from_dtype",
+    ):
         self.alpha = alpha
+        self.force_alpha = force_alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.min_categories = min_categories
@@ -154,6 +165,8 @@ class CategoricalNB(CategoricalColumns, CountingNB):
     def _tally(self, blocks):
         totals, tables = blocks.reduce(count_block, len(self.classes_))
         sizes = np.maximum(tables.sizes, self._least())
+        if sizes.sum() * len(totals) > MOST:
+            raise ValueError(f"min_categories={self.min_categories!r} asks for more counts than the {MOST:,} that are kept.")
         return totals, Tables(sizes, tables.grown(sizes))
 
     def _least(self):
@@ -200,7 +213,7 @@ class CategoricalNB(CategoricalColumns, CountingNB):
                     f"alpha must be a number, one for each of {len(sizes)} columns, or an array for each column with a number "
                     f"for each of its categories, here {sizes.tolist()}; all at least 0."
                 )
-            return alphas
+            return [self._forced(a) for a in alphas]
         return list(self._pseudo_counts())
 
     def _tables(self):

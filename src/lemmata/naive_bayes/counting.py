@@ -27,13 +27,15 @@ from lemmata.core.blocks import ArrayBlocks, add
 from lemmata.core.certificate import SAME_LIMIT, Certificate, Check
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import as_output
-from lemmata.core.generative import GenerativeClassifier, class_shares, same_entries
+from lemmata.core.generative import GenerativeClassifier, class_shares, same_entries, same_logs
 
 FULLER = 2  # numbers that a sparse block stores for each count
+LEAST_ALPHA = 1e-10  # without `force_alpha`: scikit-learn's
 LEAST_BLOCKS = 8  # of a sparse table that threads can share
 
 CONSTRAINTS = {
     "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+    "force_alpha": ["boolean"],
     "fit_prior": ["boolean"],
     "class_prior": ["array-like", None],
 }
@@ -74,14 +76,6 @@ def joint_block(X, weight, likelihood_block, tables, prior, coefficient_block=No
     if coefficient_block is not None:
         joint += coefficient_block(X)[:, None]
     return joint
-
-
-def same_logs(stored, recomputed, name, claim):
-    """Check logarithms, and so every probability relative to itself; −∞ must stand in the same places, and is equal there."""
-    a, b = np.asarray(stored, dtype=float), np.asarray(recomputed, dtype=float)
-    if a.shape != b.shape or not np.array_equal(np.isneginf(a), np.isneginf(b)):
-        return Check(name, np.inf, SAME_LIMIT, "proof", claim)
-    return same_entries(np.where(np.isneginf(a), 0.0, a), np.where(np.isneginf(b), 0.0, b), name, claim, units=1.0)
 
 
 def excess(logs):
@@ -151,12 +145,19 @@ class CountingNB(GenerativeClassifier):
 
     def _pseudo_counts(self):
         """Imaginary observations, as one number for each column."""
-        alpha, d = np.asarray(self.alpha, dtype=float), self.n_features_in_
+        d = self.n_features_in_
+        try:
+            alpha = np.asarray(self.alpha, dtype=float)
+        except (TypeError, ValueError):
+            alpha = np.array(np.nan)
         if alpha.shape not in ((), (d,)) or not ((alpha >= 0) & (alpha < np.inf)).all():
             raise ValueError(
                 f"alpha must be a number, or {d} of them, one for each column, all at least 0; got {self.alpha!r}."
             )
-        return np.broadcast_to(alpha, d)
+        return np.broadcast_to(self._forced(alpha), d)
+
+    def _forced(self, alpha):
+        return alpha if self.force_alpha else np.maximum(alpha, LEAST_ALPHA)
 
     def _scores(self):
         return joint_block, self._likelihood_block, self._tables(), self._log_priors()

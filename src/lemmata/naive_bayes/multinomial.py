@@ -15,8 +15,8 @@ from scipy.special import gammaln
 
 from lemmata.core.certificate import SAME_LIMIT, Check
 from lemmata.core.data import is_sparse
-from lemmata.core.generative import same_entries
-from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, coarse, excess, logarithms, same_logs, split
+from lemmata.core.generative import same_entries, same_logs
+from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, coarse, excess, logarithms, split
 from lemmata.naive_bayes.counts import class_weights, dense_sums, sparse_products, sparse_sums
 from lemmata.naive_bayes.missing_counts import Patterns, maximum, patterns_of, step
 
@@ -121,6 +121,7 @@ class MultinomialNB(CountingNB):
     Parameters
     ----------
     alpha : Imaginary draws of each column in each class; one number, or one for each column. 0 is maximum likelihood.
+    force_alpha : Whether alpha may be 0; otherwise it is raised to 1e-10, as in scikit-learn.
     fit_prior : Whether classes have their shares for a prior, or the uniform one.
     class_prior : Probabilities of the classes, where they are known.
 
@@ -157,8 +158,9 @@ class MultinomialNB(CountingNB):
     _likelihood_block = staticmethod(likelihood_block)
     _coefficient_block = staticmethod(coefficient_block)
 
-    def __init__(self, *, alpha=1.0, fit_prior=True, class_prior=None):
+    def __init__(self, *, alpha=1.0, force_alpha=True, fit_prior=True, class_prior=None):
         self.alpha = alpha
+        self.force_alpha = force_alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
 
@@ -170,7 +172,7 @@ class MultinomialNB(CountingNB):
         length : Draws in a row, of which the model itself knows nothing: a number, or one for each row. Default: the mean of
             the rows that were fitted, rounded.
         """
-        return super().sample(n_samples, random_state, length=length)
+        return self._sample(n_samples, random_state, length=length)
 
     def _tally(self, blocks):
         return coarse(blocks, len(self.classes_)).reduce(count_block, len(self.classes_))
@@ -196,8 +198,11 @@ class MultinomialNB(CountingNB):
     def _draw(self, labels, rng, length):
         if length is None:
             length = round(float(self.feature_count_.sum() / self.class_count_.sum()))
+        lengths = np.asarray(length)
+        if lengths.shape not in ((), labels.shape) or lengths.dtype.kind not in "iu" or (lengths < 0).any():
+            raise ValueError(f"length must be a whole number from 0, or one for each of {len(labels)} rows; got {length!r}.")
         chances = np.exp(self.feature_log_prob_)
-        return rng.multinomial(length, (chances / chances.sum(axis=1, keepdims=True))[labels])
+        return rng.multinomial(lengths, (chances / chances.sum(axis=1, keepdims=True))[labels])
 
     def _checks(self, statistics):
         _, counts, patterns = statistics
