@@ -197,6 +197,21 @@ def test_a_fit_to_counts_with_holes_is_the_maximum():
     np.testing.assert_allclose(np.exp(model.feature_log_prob_[1, 3]), 0.7 / 4.2, rtol=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1e-12, 1.0])
+def test_a_row_that_shows_one_column_is_certain_and_tells_nothing(alpha):
+    """Of 400 tables like these, EM on such rows too would not come to rest in 94."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y, weight = rng.poisson(0.5, (13, 2)).astype(float), np.arange(13) % 2, rng.random(13) + 0.1
+        X[rng.random(X.shape) < 0.2] = NAN
+        X[:2] = 1.0
+        model = MultinomialNB(alpha=alpha, fit_prior=False).fit(X, y, sample_weight=weight)  # a warning would be an error
+        assert model.certify(X, y, sample_weight=weight).holds
+        complete = ~np.isnan(X).any(axis=1)
+        without = MultinomialNB(alpha=alpha, fit_prior=False).fit(X[complete], y[complete], sample_weight=weight[complete])
+        np.testing.assert_allclose(model.feature_log_prob_, without.feature_log_prob_, rtol=1e-9)
+
+
 @models
 def test_in_pieces_as_at_once(cls):
     X, y, weight = draw(5, holes=0.2)

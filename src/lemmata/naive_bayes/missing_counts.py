@@ -79,6 +79,30 @@ def patterns_of(rows, columns, totals, y, k):
     return Patterns(found)
 
 
+def telling(counts, patterns, totals):
+    """Leave out rows that show one column: given its length such a row is certain, and EM would learn from it for ever.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> lack_of_two, lack_of_one = [0.0, 1.0, 1.0], [1.0, 0.0, 0.0]
+    >>> counts, patterns, totals = telling(
+    ...     np.array([[5.0, 1.0, 2.0]]), csr_array([lack_of_two, lack_of_one]), np.array([[4.0], [3.0]])
+    ... )
+    >>> counts, patterns.toarray(), totals
+    (array([[1., 1., 2.]]), array([[1., 0., 0.]]), array([[3.]]))
+    """
+    d = counts.shape[1]
+    alone = np.asarray(patterns.sum(axis=1)).ravel() == d - 1
+    if not alone.any():
+        return counts, patterns, totals
+    column = d * (d - 1) // 2 - (patterns[alone] @ np.arange(d)).astype(np.int64)  # the number that the others lack
+    taken = np.zeros(counts.shape)
+    np.add.at(taken.T, column, totals[alone])
+    left = counts - taken
+    return np.where(left > 1e3 * ROUNDING * counts, left, 0.0), patterns[~alone], totals[~alone]
+
+
 def start(counts, alpha, patterns, totals):
     """Begin with equal shares, but for columns of which the end is known.
 

@@ -18,7 +18,7 @@ from lemmata.core.data import is_sparse
 from lemmata.core.generative import same_entries, same_logs
 from lemmata.naive_bayes.counting import CONSTRAINTS, CountingNB, coarse, excess, logarithms, split
 from lemmata.naive_bayes.counts import class_weights, dense_sums, sparse_products, sparse_sums
-from lemmata.naive_bayes.missing_counts import Patterns, maximum, patterns_of, step
+from lemmata.naive_bayes.missing_counts import Patterns, maximum, patterns_of, step, telling
 
 
 class Words(NamedTuple):
@@ -183,12 +183,17 @@ class MultinomialNB(CountingNB):
 
     def _keep(self, statistics):
         _, counts, patterns = statistics
-        alpha = self._pseudo_counts()
-        self.feature_log_prob_ = logarithms(maximum(counts + alpha, alpha, *patterns.table(*counts.shape)))
+        smoothed, *holes = self._told(counts, patterns)
+        self.feature_log_prob_ = logarithms(maximum(smoothed, self._pseudo_counts(), *holes))
         self.feature_count_ = counts
         vars(self).pop("_patterns", None)
         if patterns.totals:  # `partial_fit` cannot go on without them
             self._patterns = patterns.arrays()
+
+    def _told(self, counts, patterns):
+        """Smoothed counts, and patterns of holes with their totals, of the rows that tell something."""
+        counts, *holes = telling(counts, *patterns.table(*counts.shape))
+        return counts + self._pseudo_counts(), *holes
 
     def _tables(self):
         logs = np.asarray(self.feature_log_prob_, dtype=float)
@@ -210,7 +215,7 @@ class MultinomialNB(CountingNB):
         claim = "the probabilities are smoothed counts, of holes their means"
         again = Check("probabilities", np.inf, SAME_LIMIT, "proof", claim)
         if logs.shape == counts.shape:
-            expected = step(np.exp(logs), counts + self._pseudo_counts(), *patterns.table(*counts.shape))
+            expected = step(np.exp(logs), *self._told(counts, patterns))
             again = same_logs(logs, logarithms(expected), "probabilities", claim)
         return [
             same_entries(self.feature_count_, counts, "counts", "the weighted sum of each column in each class"),
