@@ -186,7 +186,7 @@ class GradientBoosting(CategoricalColumns, Iterative):
         check_is_fitted(self)
         blocks = self._blocks(self._encoded(X, reset=False), reset=False, order="C")
         scores, k = np.repeat(self.init_[None], blocks.n_rows, axis=0), self._loss.n_scores
-        for t in range(self.n_iter_):
+        for t in range(len(self.trees_) // k):
             scores = scores + blocks.map(score_block, Trees.of([self.trees_[t * k + i] for i in range(k)]).descent())
             yield scores, blocks.dtype
 
