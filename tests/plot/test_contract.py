@@ -9,10 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 
 from contracts.problems import ESTIMATORS, NAMES, problem
 from lemmata import plot
-from lemmata.linear_model import BayesianLinearRegression, LinearRegression, LogisticRegression
+from lemmata.linear_model import BayesianLinearRegression, Lasso, LinearRegression, LogisticRegression
 from lemmata.plot.drawing import some_rows
 from lemmata.plot.mixture import gaussians
 
@@ -31,6 +32,8 @@ def test_every_estimator_draws_its_problem(cls):
     rows = "ClusterDisplay" if gaussians(model) is None else "MixtureDisplay"
     rows = "StatesDisplay" if hasattr(model, "decode") else "NeighborGraphDisplay" if hasattr(model, "kneighbors") else rows
     boundary = "MarginDisplay" if hasattr(model, "decision_function_shape") else "BoundaryDisplay"
+    tags = get_tags(model).input_tags
+    boundary = "ConfusionMatrixDisplay" if tags.positive_only or tags.categorical else boundary
     expected = boundary if is_classifier(model) else "RegressionDisplay" if is_regressor(model) else rows
     assert type(display).__name__ == expected
     display.figure_.canvas.draw()
@@ -53,8 +56,18 @@ def test_without_rows_there_is_the_fit_or_a_sentence(cls):
     elif hasattr(model, "trace_"):
         assert_array_equal(model.plot().trace, model.trace_)
     else:
-        with pytest.raises(ValueError, match=f"{cls.__name__} has no trace of its fit to show: give plot the rows"):
+        call = r"plot\(X, y\)" if is_classifier(model) or is_regressor(model) else r"plot\(X\)"
+        fit = "was found in one step, so there is no fit to follow|keeps no record of its fit to show"
+        with pytest.raises(ValueError, match=f"^{cls.__name__} ({fit}): {call} shows what the model makes of rows"):
             model.plot()
+
+
+def test_only_what_was_found_in_one_step_is_said_to_be():
+    X, y = np.arange(6.0)[:, None], np.array([0.0, 1.5, 1.8, 3.1, 4.2, 4.9])
+    with pytest.raises(ValueError, match="LinearRegression was found in one step"):
+        LinearRegression().fit(X, y).plot()
+    with pytest.raises(ValueError, match="Lasso keeps no record of its fit"):  # which iterates
+        Lasso().fit(X, y).plot()
 
 
 def test_one_column_with_intervals_has_a_band():

@@ -14,6 +14,7 @@ from lemmata.core.table import Table
 from lemmata.core.table_model import TableModel
 from lemmata.decision import Decide
 from lemmata.linear_model import LinearRegression, Ridge
+from lemmata.naive_bayes import CategoricalNB, MultinomialNB
 from lemmata.report import report
 from lemmata.report.decisions import Decisions
 from lemmata.report.page import verdict
@@ -102,6 +103,54 @@ def test_clusters_and_classes_have_their_plots():
     assert "no certificate" in classes
     assert "confusion matrix" in classes
     assert "the region of each class" in classes
+
+
+def test_counts_have_no_plane_and_still_a_page():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 20)
+    X = rng.poisson(np.where((y == "a")[:, None], [3.0, 1.0, 1.0], [1.0, 1.0, 3.0]))
+    page = report([MultinomialNB().fit(X, y), CategoricalNB().fit(X, y)], (X, y))
+    assert page.count("confusion matrix") == 4  # caption and alternative text of two models
+    assert "the region of each class" not in page
+    assert "could not be drawn" not in page
+    decided = report(Decide(MultinomialNB(), reject_cost=0.3).fit(X, y), (X, y))
+    assert "confusion matrix" in decided
+    assert "could not be drawn" not in decided
+
+
+class Shy(LogisticRegression):
+    """A model that answers rows it was fitted to, and nobody else."""
+
+    def fit(self, X, y):
+        self.own_ = len(X)
+        return super().fit(X, y)
+
+    def predict(self, X):
+        if len(X) != self.own_:
+            raise RuntimeError(f"I do not know {HOSTILE}")
+        return super().predict(X)
+
+
+def test_a_picture_that_fails_does_not_lose_the_page():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    page = report(Shy().fit(X, y), (X, y))
+    tags = Tags(page)
+    text = " ".join("".join(tags.text).split())
+    assert "mistakes have a ring: this picture could not be drawn. I do not know <script>" in text
+    assert "script" not in {tag for tag, _ in tags.seen}
+    assert "confusion matrix" in text
+    assert sum(tag == "img" for tag, _ in tags.seen) == 1
+
+
+def test_pictures_of_training_rows_say_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    model = LogisticRegression().fit(X, y)
+    cross_validated = " ".join(Tags(report({"model": model}, (X, y), scores=[{"model": "model", "accuracy": 0.5}])).text)
+    assert "confusion matrix of the training rows, which the model has seen" in cross_validated
+    assert "the region of each class, and the training rows" in cross_validated
+    assert "confusion matrix of the rows of this report, which the model may have seen" in report(model, (X, y))
 
 
 def test_columns_are_explained():

@@ -10,6 +10,7 @@ from lemmata.plot.chains import AutocorrelationDisplay, ChainsDisplay
 from lemmata.plot.choice import display_for
 from lemmata.plot.class_gaussians import ClassGaussiansDisplay
 from lemmata.plot.cluster import ClusterDisplay
+from lemmata.plot.confusion import ConfusionMatrixDisplay
 from lemmata.plot.cost_curve import CostCurveDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
 from lemmata.plot.elbo import ElboDisplay
@@ -49,6 +50,7 @@ __all__ = [
     "ClassGaussiansDisplay",
     "ClusterDisplay",
     "CoefficientPathDisplay",
+    "ConfusionMatrixDisplay",
     "CostCurveDisplay",
     "DecisionRegionDisplay",
     "ElboDisplay",

@@ -10,6 +10,7 @@ from lemmata.plot.boosting import BoostingDisplay
 from lemmata.plot.boundary import BoundaryDisplay, takes_actions
 from lemmata.plot.class_gaussians import ClassGaussiansDisplay, class_gaussians
 from lemmata.plot.cluster import ClusterDisplay
+from lemmata.plot.confusion import ConfusionMatrixDisplay
 from lemmata.plot.decision_region import DecisionRegionDisplay
 from lemmata.plot.importance import ImportanceDisplay
 from lemmata.plot.kernel_matrix import KernelMatrixDisplay
@@ -32,9 +33,9 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
     and a hidden Markov model its states. Of one column, a regressor with `predict_interval` has its band, and one with support
     vectors its tube; any other regressor has observed against predicted values. A classifier whose rows are a kernel matrix has
     that, a search for neighbors has lines to them, and a Bayes net has its graph, with rows or without. Rows with categories
-    lie on no plane: a classifier of these has its tree drawn, or shows which columns matter. Without rows, a tree is drawn,
-    boosting has its loss round by round, a forest has the gains of its columns, and others have the trace of a fit that
-    iterated.
+    lie on no plane: a classifier of these has its tree drawn, or shows which columns matter. Nor do counts and codes: a
+    classifier of these shows which classes it takes for which. Without rows, a tree is drawn, boosting has its loss round by
+    round, a forest has the gains of its columns, and others have the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -61,6 +62,8 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         return ClusterDisplay if gaussians(estimator) is None else MixtureDisplay
     vectors, plane = hasattr(estimator, "support_vectors_"), getattr(estimator, "is_categorical_", None) is None
     if is_classifier(estimator):
+        if not lies_on_plane(estimator):
+            return ConfusionMatrixDisplay
         if not plane:
             return TreeDisplay if _is_tree(estimator) else ImportanceDisplay
         machine = vectors and hasattr(estimator, "decision_function_shape")  # of the machines with margins only
@@ -80,6 +83,17 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
     raise NotImplementedError(f"There is no display for {type(estimator).__name__}, which is no {kinds}.")
 
 
+def lies_on_plane(estimator: Any) -> bool:
+    """Tell whether a model takes rows with any numbers, as the points of a plane have; counts and codes are whole.
+
+    >>> from lemmata.naive_bayes import GaussianNB, MultinomialNB
+    >>> lies_on_plane(GaussianNB()), lies_on_plane(MultinomialNB())
+    (True, False)
+    """
+    tags = get_tags(estimator).input_tags
+    return not (tags.positive_only or tags.categorical)
+
+
 def _is_tree(estimator: Any) -> bool:
     return hasattr(getattr(estimator, "tree_", None), "children_left")
 
@@ -94,4 +108,7 @@ def _of_fit(estimator: Any) -> Any:
         return ImportanceDisplay
     if hasattr(estimator, "trace_"):
         return TraceDisplay
-    raise ValueError(f"{type(estimator).__name__} has no trace of its fit to show: give plot the rows X, and y.")
+    call = "plot(X, y)" if is_classifier(estimator) or is_regressor(estimator) else "plot(X)"
+    iterated = hasattr(estimator, "n_iter_") or {"max_iter", "estimator"} & set(estimator.get_params())
+    told = "keeps no record of its fit to show" if iterated else "was found in one step, so there is no fit to follow"
+    raise ValueError(f"{type(estimator).__name__} {told}: {call} shows what the model makes of rows.")

@@ -120,7 +120,7 @@ class DecisionRegionDisplay:
             logs=log_probabilities(estimator, plane, grid),
             points=points,
             labels=None if y is None else class_numbers(classes, y),
-            taken=_taken(estimator, X),
+            taken=taken_actions(estimator, X),
             classes=called,
             actions=called if own else [str(a) for a in actions],
             plane=plane,
@@ -220,7 +220,7 @@ class DecisionRegionDisplay:
         ax.legend(handles=handles, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), markerscale=1.2)
 
 
-def _taken(estimator: Any, X: np.ndarray) -> np.ndarray:
+def taken_actions(estimator: Any, X: Any) -> np.ndarray:
     """Return the number of the action of each row; that of refusing is the last."""
     taken, refused = answers(estimator, "predict", X), answers(estimator, "rejected", X)
     actions = list(estimator.actions_)

@@ -29,11 +29,13 @@ from lemmata.plot import (
     BoundaryDisplay,
     CertificateDisplay,
     ClusterDisplay,
+    ConfusionMatrixDisplay,
     DecisionRegionDisplay,
     PredictiveBandDisplay,
     RegressionDisplay,
     display_for,
 )
+from lemmata.plot.choice import lies_on_plane
 from lemmata.report.decisions import Decisions
 from lemmata.report.style import PLOT_STYLE, STYLE
 
@@ -42,6 +44,7 @@ Score = Mapping[str, str | float]
 VERDICTS = {"proof": "proved", "local": "local optimum", "evidence": "evidence"}
 NUMERIC = re.compile(r"[-−–]?[\d.,]*( ± [\d.,]+)?( m?s)?$")
 BROAD = 6.0  # inches; a plot that is wider has its legend beside it, and a row of the page for itself
+FITTED, ANY = "training rows", "rows of this report"  # what captions call the rows
 LIBRARIES = ("lemmata", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -76,6 +79,7 @@ def report(
     (1, False)
     """
     named = _named(models)
+    rows = ANY if scores is None else FITTED  # scores from elsewhere stand beside pictures of the rows of the fit
     views = {name: _view(model, data) for name, model in named.items()}
     certificates = {name: _certify(view) for name, view in views.items()}
     if scores is None:
@@ -85,7 +89,7 @@ def report(
     text = "".join(f"<p class='{kind}'>{escape(said)}</p>" for kind, said in paragraphs)
     body = _section("Scores", _table(scores) + text) + _costs_section(views)
     for name, view in views.items():
-        body += _model_section(name, view, certificates[name], unfolded=name == next(iter(views)))
+        body += _model_section(name, view, certificates[name], rows, unfolded=name == next(iter(views)))
     tables = [(model, as_table(data)) for model in named.values() if isinstance(model, TableModel)]
     body += _section("Columns", _table(list(_column_rows(*tables[0])))) if tables else ""
     page = _page(title, _lead(views, certificates), body)
@@ -191,24 +195,25 @@ def _costs_section(views: dict[str, View]) -> str:
     return _section("Costs", _table(rows) + note) if rows else ""
 
 
-def _model_section(name: str, view: View, certificate: Certificate | None, unfolded: bool) -> str:
+def _model_section(name: str, view: View, certificate: Certificate | None, rows: str, unfolded: bool) -> str:
     badge, body = _badge("no certificate"), ""
     if certificate is not None:
         badge, body = _badge(verdict(certificate)), f"<div class='wide'>{certificate._repr_html_()}</div>"
     if isinstance(view.estimator, Decide) and view.y is not None:
         taken = Decisions(view.estimator, view.X, view.y, view.classes).taken_rows()
-        body += _table(taken) + "<p class='note'>How often each action was taken in the rows of this report.</p>"
-    body += "<div class='plots'>" + "".join(_plots(name, view, certificate)) + "</div>"
+        body += _table(taken) + f"<p class='note'>How often each action was taken in the {rows}.</p>"
+    body += "<div class='plots'>" + "".join(_plots(name, view, certificate, rows)) + "</div>"
     title = f"<summary><h2>{escape(name)} {badge}</h2></summary>"
     return f"<details{' open' if unfolded else ''}>{title}{body}</details>"
 
 
-def _plots(name: str, view: View, certificate: Certificate | None) -> Iterator[str]:
-    estimator, X, y, classes, columns = view
+def _plots(name: str, view: View, certificate: Certificate | None, rows: str) -> Iterator[str]:
+    estimator, X, y, _, columns = view
     if is_regressor(estimator) and y is not None:
-        regression = RegressionDisplay(y_true=np.asarray(y), y_pred=np.asarray(estimator.predict(X)))
-        caption = f"{name}: observed against predicted values of the rows above, and what remains"
-        yield _figure(lambda ax: regression.plot(ax, residuals=True), (5.6, 6.2), caption)
+        caption = f"{name}: observed against predicted values of the {rows}, and what remains"
+        yield _figure(
+            lambda ax: RegressionDisplay.from_predictions(y, estimator.predict(X), residuals=True, ax=ax), (5.6, 6.2), caption
+        )
         if display_for(estimator) is PredictiveBandDisplay:
             labels = {"feature_names": columns, "name": ""}
             caption = f"{name}: predictions, and the bands that should hold so many of the rows"
@@ -219,35 +224,44 @@ def _plots(name: str, view: View, certificate: Certificate | None) -> Iterator[s
         display_of = display_for(estimator)
         caption = f"{name}: {'clusters' if display_of is ClusterDisplay else 'components'}"
         yield _figure(lambda ax: display_of.from_estimator(estimator, X, ax=ax, name=""), (6.4, 4.6), caption)
-    if isinstance(estimator, Decide) and y is not None:
-        labels = {"class_names": classes, "feature_names": columns, "name": ""}
-        caption = f"{name}: the region of each action, and the rows above"
-        yield _figure(lambda ax: DecisionRegionDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (6.4, 4.6), caption)
-    elif is_classifier(estimator) and y is not None:
-        from sklearn.metrics import ConfusionMatrixDisplay
-
-        labels = {"class_names": classes, "feature_names": columns, "name": ""}
-        caption = f"{name}: the region of each class, and the rows above; mistakes have a ring"
-        yield _figure(lambda ax: BoundaryDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (6.4, 4.6), caption)
-        options = {"display_labels": classes, "colorbar": False, "cmap": "Blues"}
-        predicted = estimator.predict(X)
-        caption = f"{name}: confusion matrix of the rows above"
-        yield _figure(lambda ax: ConfusionMatrixDisplay.from_predictions(y, predicted, ax=ax, **options), (5.6, 5), caption)
+    if is_classifier(estimator) and y is not None:
+        yield from _class_plots(name, view, rows)
     if certificate is not None:
         display = CertificateDisplay(certificate, name="")
         yield _figure(display.plot, (5.6, 1.2 + 0.36 * len(certificate.checks)), f"{name}: value and limit of each check")
 
 
+def _class_plots(name: str, view: View, rows: str) -> Iterator[str]:
+    """Draw regions, if rows lie on a plane, and which classes are taken for which, if what is decided is classes."""
+    estimator, X, y, classes, columns = view
+    labels = {"class_names": classes, "feature_names": columns, "name": ""}
+    decides, on_plane = isinstance(estimator, Decide), lies_on_plane(estimator)
+    if on_plane and decides:
+        caption = f"{name}: the region of each action, and the {rows}"
+        yield _figure(lambda ax: DecisionRegionDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (6.4, 4.6), caption)
+    elif on_plane:
+        caption = f"{name}: the region of each class, and the {rows}; mistakes have a ring"
+        yield _figure(lambda ax: BoundaryDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (6.4, 4.6), caption)
+    if not (on_plane and decides):
+        caption = f"{name}: confusion matrix of the {rows}, which the model {'has' if rows == FITTED else 'may have'} seen"
+        labels = {"class_names": classes, "rows": rows, "name": ""}
+        yield _figure(lambda ax: ConfusionMatrixDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (5.6, 5), caption)
+
+
 def _figure(draw: Callable[[Any], Any], size: tuple[float, float], caption: str) -> str:
-    """Draw on axes of a figure of our own: pyplot's figures belong to the user."""
+    """Draw on axes of a figure of our own, since pyplot's belong to the user; a picture that fails is a sentence instead."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(PLOT_STYLE):
-        figure = Figure(figsize=size, layout="constrained")
-        draw(figure.subplots())
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=140, bbox_inches="tight")  # 140: sharp on a laptop, small in the file
+    try:
+        with mpl.rc_context(PLOT_STYLE):
+            figure = Figure(figsize=size, layout="constrained")
+            draw(figure.subplots())
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format="png", dpi=140, bbox_inches="tight")  # 140: sharp on a laptop, small in the file
+    except Exception as error:  # whatever it is, the rest of the page is worth having
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return f"<p class='note'>{escape(caption)}: this picture could not be drawn. {escape(reason)}</p>"
     image = base64.b64encode(buffer.getvalue()).decode()
     caption = escape(caption, quote=True)
     broad = " class='broad'" if size[0] > BROAD else ""
