@@ -504,3 +504,19 @@ def test_models_that_would_take_hours_are_left_out_unless_named():
     assert "Ridge" in fast
     named = candidates("regression", ["SVR"])
     assert split_by_rows(named, 1_000_000) == (named, [])  # there is nothing else to fit
+
+
+@pytest.mark.parametrize("winner", ["MultinomialNB", "CategoricalNB"])
+def test_models_of_counts_and_codes_have_a_report(winner, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    y = np.repeat(["spam", "mail"], 30)
+    words = rng.poisson(np.where((y == "spam")[:, None], [3.0, 1.0, 1.0], [1.0, 1.0, 3.0]))
+    data = save(
+        Table({"win": words[:, 0], "the": words[:, 1], "you": words[:, 2], "y": y.astype(object)}), tmp_path / "words.csv"
+    )
+    done = run("fit", data, "--target", "y", "--models", winner)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "words-fit/report.html").read_text(encoding="utf-8")
+    assert "confusion matrix of the training rows" in page
+    assert "could not be drawn" not in page

@@ -271,11 +271,12 @@ def _cross_validate(
 ) -> None:
     y, n_classes = _target(job.table[str(job.target)], job.task)
     inputs = job.table.without(str(job.target))
+    needed = {not takes_counts(estimator) for estimator in estimators.values()}
     collected: dict[str, list[tuple[float, ...]]] = {name: [] for name in [*estimators, ""]}
     for train, test in _splits(job, y):
-        encoder = TableEncoder(scale=True).fit(inputs.take(train))
-        X_train, X_test = encoder.transform(inputs.take(train)), encoder.transform(inputs.take(test))
+        encoded = {scale: _encoded(TableEncoder(scale=scale), inputs, train, test) for scale in needed}
         for name, estimator in estimators.items():
+            X_train, X_test = encoded[not takes_counts(estimator)]
             with _reported(results[name]):
                 if not results[name].error:
                     fitted = _model(job, estimator, np.unique(y[train])).fit(X_train, y[train])
@@ -288,6 +289,25 @@ def _cross_validate(
                 known = values[~np.isnan(values)]
                 result.scores[metric] = float(known.mean()) if len(known) else np.nan
                 result.spreads[metric] = float(known.std(ddof=1)) if len(known) > 1 else np.nan
+
+
+def _encoded(encoder: TableEncoder, inputs: Table, train: Column, test: Column) -> tuple[Column, Column]:
+    """Encode the rows of a fold as those that are fitted tell."""
+    encoder.fit(inputs.take(train))
+    return encoder.transform(inputs.take(train)), encoder.transform(inputs.take(test))
+
+
+def takes_counts(estimator: Any) -> bool:
+    """Tell whether a classifier takes counts or codes: on a common scale with other columns they would be neither.
+
+    Examples
+    --------
+    >>> from lemmata.naive_bayes import GaussianNB, MultinomialNB
+    >>> takes_counts(GaussianNB()), takes_counts(MultinomialNB())
+    (False, True)
+    """
+    tags = get_tags(estimator)
+    return tags.estimator_type == "classifier" and tags.input_tags.positive_only
 
 
 def _splits(job: Job, y: Column) -> list[tuple[Column, Column]]:
@@ -388,7 +408,8 @@ def _fit_all(job: Job, estimator: Any, result: Result) -> None:
         return
     start = perf_counter()
     wrapping = TableModel if job.costs is None else DecisionModel
-    model = wrapping(_model(job, estimator, slice(None)), job.target).fit(job.table)
+    as_they_are = TableEncoder(keep_missing=get_tags(estimator).input_tags.allow_nan) if takes_counts(estimator) else None
+    model = wrapping(_model(job, estimator, slice(None)), job.target, as_they_are).fit(job.table)
     result.seconds = perf_counter() - start
     result.model = model
     with suppress(NotImplementedError):  # an estimator that has no certificate yet
