@@ -327,7 +327,7 @@ def test_a_label_is_that_of_the_probabilities_as_given(model):
 @pytest.mark.parametrize("model", [GaussianBayes("diag"), GaussianBayes("full"), QuadraticDiscriminantAnalysis(), GaussianNB()])
 def test_a_large_variance_hides_no_small_one(model):
     X, y, _ = drawn(d=2)
-    X[y == 0, 0] *= 1e-3
+    X[y == 0, 0] *= 1e-4
     model = clone(model).fit(X, y)
     assert model.certify(X, y).holds
     variances = getattr(model, "var_", getattr(model, "covariance_", None))
