@@ -73,7 +73,9 @@ for row, label in zip(rows.round(1), drawn, strict=True):
 analysis = LinearDiscriminantAnalysis().fit(flowers.data, species)
 Z = analysis.transform(flowers.data)
 share = analysis.explained_variance_ratio_
-QuadraticDiscriminantAnalysis().fit(Z, species).plot(Z, species)
+_, ax = plt.subplots(figsize=(9, 3), layout="constrained")
+QuadraticDiscriminantAnalysis().fit(Z, species).plot(Z, species, ax=ax)
 plt.xlabel(f"first discriminant ({share[0]:.1%} of the spread of the means)")
 plt.ylabel(f"second ({share[1]:.1%})")
+ax.set_aspect("equal")  # or what is round would not look it
 plt.show()

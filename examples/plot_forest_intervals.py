@@ -37,7 +37,7 @@ x, y = rows(1500)
 models = {
     "One tree": DecisionTreeRegressor(),
     "The mean of 300": RandomForestRegressor(n_estimators=300, random_state=0),
-    "The same, of twenty rows or more": RandomForestRegressor(n_estimators=300, min_samples_leaf=20, random_state=0),
+    "20 rows a leaf or more": RandomForestRegressor(n_estimators=300, min_samples_leaf=20, random_state=0),
 }
 fine = np.linspace(0, 10, 800)[:, None]
 figure, panels = plt.subplots(1, 3, figsize=(13.5, 4), layout="constrained", sharey=True)

@@ -24,6 +24,8 @@ RESOLUTION = 200  # points of the grid in each direction: lines are smooth at th
 AT_ONCE = 1 << 20  # numbers that are asked for at once, so that a wide table fits the memory
 IMPOSSIBLE = -1e6  # logarithm of a probability of zero, so that differences are numbers
 ROOM = 0.07  # share of the extent of the rows that is left free around them
+CROWDED = (1.5, 1.3)  # room around a number on a line, in its own sizes; the legend takes some later
+NARROW = 4.0  # cells between two lines, below which a number on one covers the other
 MARGIN_DASHES = (0, (4, 3))
 SHADES = (0.10, 0.10, 0.12)  # opacities that add up with confidence: text and rows stay readable on the darkest
 
@@ -147,15 +149,17 @@ class BoundaryDisplay:
         ahead = self._ahead()
         for k, color in enumerate(colors):
             shade(ax, self.grid, ahead[k], 0.0, color, SHADES[0])
-        for k in range(max(len(colors) - 1, 1)):  # every boundary is that of a class before the last
-            lines(ax, self.grid, ahead[k], [0.0], colors=ink(), linewidths=1.6)
+        # Every boundary is that of a class before the last.
+        borders = [lines(ax, self.grid, a, [0.0], colors=ink(), linewidths=1.6) for a in ahead[: max(len(colors) - 1, 1)]]
+        self._bordered, self._lined = any(border is not None for border in borders), False
+        first, second = self.grid
+        ax.set(xlim=(first[0], first[-1]), ylim=(second[0], second[-1]))
         if self.response == "probability":
             self._confidence(ax, colors)
         elif self.margin:
             self._margins(ax, colors)
         self._rows(ax, colors)
-        first, second = self.grid
-        ax.set(xlim=(first[0], first[-1]), ylim=(second[0], second[-1]), title=self.name or "")
+        ax.set_title(self._title())
         ax.set(xlabel=self.plane.names[0], ylabel=self.plane.names[1])
         if not self.plane.directions[:, 1].any():
             ax.set_yticks([])
@@ -163,6 +167,9 @@ class BoundaryDisplay:
         self._legend(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _title(self) -> str:
+        return self.name or ""
 
     def _ahead(self) -> np.ndarray:
         """By how much each class is ahead of the others at each point, (classes, second, first); 0 on its boundary."""
@@ -173,17 +180,35 @@ class BoundaryDisplay:
     def _confidence(self, ax: Any, colors: list[Any]) -> None:
         """Shade and line the points where a class has a probability of 0.75, and of 0.9."""
         logs = np.moveaxis(self.values, -1, 0)  # type: ignore[call-overload]
+        drawn = []
         for k, color in enumerate(colors):
             odds = logs[k] - np.logaddexp.reduce(np.delete(logs, k, axis=0), axis=0)
             for share, opacity in zip(CONFIDENCE, SHADES[1:], strict=True):
                 shade(ax, self.grid, odds, _logit(share), color, opacity)
-            drawn = lines(
-                ax, self.grid, odds, [_logit(c) for c in CONFIDENCE], colors=[color], linewidths=0.9, linestyles="dashed"
-            )
-            if drawn is not None:
+            apart = [_logit(share) for share in CONFIDENCE if _is_apart(odds, _logit(share))]
+            found = lines(ax, self.grid, odds, apart, colors=[color], linewidths=0.9, linestyles="dashed")
+            if found is not None:
                 second = len(colors) == 2 and k == 0  # of two classes, all lines tell of the second
+                steep = np.maximum(np.hypot(*np.gradient(odds)), np.finfo(float).tiny)
                 texts = {_logit(c): f"{1 - c if second else c:.2g}" for c in CONFIDENCE}
-                for text in ax.clabel(drawn, fmt=texts, fontsize="small", zorder=4):  # above the rows
+                drawn.append((found, texts, _logit(CONFIDENCE[0]) / steep))  # 0.75 is as far from 0.5 as 0.9 from 0.75
+        self._lined = bool(drawn)
+        self._write_levels(ax, drawn)
+
+    def _write_levels(self, ax: Any, drawn: list[tuple[Any, dict[float, str], np.ndarray]]) -> None:
+        """Write the levels on their lines, but not where they would cover others or the next line, cells away as given."""
+        taken: list[Any] = []
+        for contours, texts, away in drawn:
+            free = []
+            for text in ax.clabel(contours, fmt=texts, fontsize="small", inline=False):
+                extent, (x, y) = text.get_window_extent().expanded(*CROWDED), text.get_position()
+                first, second = (np.clip(np.searchsorted(g, v), 0, len(g) - 1) for g, v in zip(self.grid, (x, y), strict=True))
+                if away[second, first] >= NARROW and not any(extent.overlaps(other) for other in taken):
+                    taken.append(extent)
+                    free.append((x, y))
+                text.remove()
+            if free:  # once more, with gaps in the lines where numbers stay
+                for text in ax.clabel(contours, fmt=texts, fontsize="small", manual=free, zorder=4):  # above the rows
                     outlined(text, ax)
 
     def _margins(self, ax: Any, colors: list[Any]) -> None:
@@ -216,15 +241,24 @@ class BoundaryDisplay:
                 Patch(color=c, alpha=0.5, label=n) for c, n in zip(class_colors(len(self.classes)), self.classes, strict=True)
             ]
         two = len(self.classes) == 2
-        if self.response == "probability":
-            handles.append(Line2D([], [], color=ink(), lw=1.6, label="p = ½" if two else "boundaries"))
-            of = f"probability\nof {self.classes[1]}" if two else "largest\nprobability"
+        if self._bordered:
+            called = "boundary" if self.response != "probability" else "p = ½" if two else "boundaries"
+            handles.append(Line2D([], [], color=ink(), lw=1.6, label=called))
+        if self._lined:
+            levels = sorted({*CONFIDENCE, *(1 - c for c in CONFIDENCE)} if two else CONFIDENCE)
+            of = f"probability of {self.classes[1]}" if two else "largest probability"
+            of += "\n" + ", ".join(f"{level:.2g}" for level in levels)
             handles.append(Line2D([], [], color=NEUTRAL, lw=0.9, ls="--", label=of))
-        else:
-            handles.append(Line2D([], [], color=ink(), lw=1.6, label="boundary"))
         if self.margin:
             handles.append(Line2D([], [], color=ink(), lw=0.9, ls=MARGIN_DASHES, label="score ±1"))
         ax.legend(handles=handles, frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), markerscale=1.2)
+
+
+def _is_apart(odds: np.ndarray, level: float) -> bool:
+    """Tell whether the line of a level is a cell of the grid or more away from the boundary: else the two are one."""
+    between = int(((odds > 0) & (odds < level)).sum())
+    inside = odds > 0
+    return between >= max(int((inside[1:] != inside[:-1]).sum()), int((inside[:, 1:] != inside[:, :-1]).sum()))
 
 
 def _logit(p: float) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from lemmata.discriminant_analysis.class_model import GaussianClasses
 from lemmata.discriminant_analysis.structures import expanded
 from lemmata.plot.boundary import BoundaryDisplay, ask, class_numbers, log_probabilities, place
-from lemmata.plot.drawing import MAX_ROWS, NEUTRAL, answers, class_colors, ink, outlined, some_rows
+from lemmata.plot.drawing import MAX_ROWS, NEUTRAL, answers, class_colors, some_rows
 from lemmata.plot.mixture import DEVIATIONS, ellipse_axes
 from lemmata.plot.plane import choose_plane
 
@@ -155,13 +155,13 @@ class ClassGaussiansDisplay(BoundaryDisplay):
             for times, style in DEVIATIONS.items():
                 look = {"fill": False, "edgecolor": color, "ls": style, "lw": 1.8, "zorder": 3}
                 ax.add_patch(Ellipse(mean, 2 * times * long, 2 * times * short, angle=angle, **look))
-        for mean, called in zip(self.means, self.classes, strict=True):
-            outlined(ax.text(*mean, called, ha="center", va="center", weight="bold", color=ink(), zorder=5, clip_on=True), ax)
         for times, style in DEVIATIONS.items():
             told = f"{times} standard deviation{'' if times == 1 else 's'}"
             ax.plot([], [], color=NEUTRAL, lw=1.8, ls=style, label=told)
-        if self.n_left_out:
-            ax.plot([], [], ls="", label=f"{self.n_left_out:,} rows lack entries: left out")
+
+    def _title(self) -> str:
+        told = "1 row lacks an entry" if self.n_left_out == 1 else f"{self.n_left_out:,} rows lack entries"
+        return "\n".join(part for part in (self.name, f"{told}: left out" if self.n_left_out else "") if part)
 
 
 def _two_columns(names: list[str], features: Any) -> list[int]:
