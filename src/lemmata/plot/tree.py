@@ -16,7 +16,7 @@ MOST_KEYED = 10  # classes that have a line of their names below the tree
 LETTERS = 22  # of the name of a column, a class or a category
 BAR = 5.0  # height of the bar of class shares, in points
 STEP = 10.5  # from one line of a text to the next
-PAD = (14.0, 7.0)  # around the text of a node
+PAD = (18.0, 7.0)  # around the text of a node; small letters on a screen are wider than they measure
 SIDEWAYS = 1.15  # how much larger letters must be for a tree that grows to the right instead of down
 MEASURES = {"log_loss": "entropy", "squared_error": "sd", "friedman_mse": "sd", "absolute_error": "deviation"}
 
