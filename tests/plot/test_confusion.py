@@ -11,7 +11,7 @@ from sklearn.metrics import confusion_matrix
 from lemmata.decision import Decide
 from lemmata.linear_model import LogisticRegression
 from lemmata.naive_bayes import BernoulliNB, CategoricalNB, MultinomialNB
-from lemmata.plot import ConfusionMatrixDisplay
+from lemmata.plot import BoundaryDisplay, ConfusionMatrixDisplay
 
 
 def counts(n=90, seed=0):
@@ -38,6 +38,12 @@ def test_classifiers_of_counts_and_codes_show_what_they_take_for_what(model):
     display.figure_.canvas.draw()
     with pytest.raises(ValueError, match="give the classes y"):
         model.plot(X)
+
+
+def test_a_plane_of_counts_is_refused_in_a_sentence():
+    X, y = counts()
+    with pytest.raises(ValueError, match=r"MultinomialNB takes counts or codes.* use ConfusionMatrixDisplay"):
+        BoundaryDisplay.from_estimator(MultinomialNB().fit(X, y), X, y)
 
 
 def test_tables_and_sparse_rows_have_the_same_picture():

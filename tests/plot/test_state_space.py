@@ -62,7 +62,7 @@ def test_the_model_draws_itself():
     rng = np.random.default_rng(0)
     fitted = model(max_iter=50, tol=1e-6).fit(rng.normal(size=(40, 2)))
     assert isinstance(fitted.plot(), TraceDisplay)
-    with pytest.raises(ValueError, match="has no trace"):
+    with pytest.raises(ValueError, match="keeps no record of its fit"):
         model().plot()
 
 

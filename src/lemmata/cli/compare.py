@@ -307,7 +307,7 @@ def takes_counts(estimator: Any) -> bool:
     (False, True)
     """
     tags = get_tags(estimator)
-    return tags.estimator_type == "classifier" and tags.input_tags.positive_only
+    return bool(tags.estimator_type == "classifier" and tags.input_tags.positive_only)
 
 
 def _splits(job: Job, y: Column) -> list[tuple[Column, Column]]:

@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from lemmata.plot.drawing import (
     CLASS_MARKS,
@@ -125,6 +126,11 @@ class BoundaryDisplay:
         plane = choose_plane(estimator, whole, names, features)
         classes = np.asarray(estimator.classes_)
         points, grid = place(plane, whole)
+        if get_tags(estimator).input_tags.positive_only and (plane.rows(_corners(grid)) < 0).any():
+            raise ValueError(
+                f"{type(estimator).__name__} takes counts or codes, and the plane around the rows has negative numbers: "
+                "use ConfusionMatrixDisplay."
+            )
         points[np.isnan(X) @ plane.directions**2 > 0.5] = np.nan  # a row that lacks most of a coordinate has no place there
         regions, values, response = _on_grid(estimator, plane, grid)
         display = cls(
@@ -288,6 +294,11 @@ def _axis(column: np.ndarray) -> np.ndarray:
     low, high = float(column.min()), float(column.max())
     room = ROOM * (high - low) if high > low else 1.0
     return np.linspace(low - room, high + room, RESOLUTION)
+
+
+def _corners(grid: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Give the corners of a grid, where a plane has its largest and its smallest numbers."""
+    return np.array([(x, y) for x in grid[0][[0, -1]] for y in grid[1][[0, -1]]])
 
 
 def shade(ax: Any, grid: Any, heights: np.ndarray, level: float, color: Any, alpha: float, **style: Any) -> Any:

@@ -244,8 +244,8 @@ def _class_plots(name: str, view: View, rows: str) -> Iterator[str]:
         yield _figure(lambda ax: BoundaryDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (6.4, 4.6), caption)
     if not (on_plane and decides):
         caption = f"{name}: confusion matrix of the {rows}, which the model {'has' if rows == FITTED else 'may have'} seen"
-        labels = {"class_names": classes, "rows": rows, "name": ""}
-        yield _figure(lambda ax: ConfusionMatrixDisplay.from_estimator(estimator, X, y, ax=ax, **labels), (5.6, 5), caption)
+        plain: dict[str, Any] = {"class_names": classes, "rows": rows, "name": ""}
+        yield _figure(lambda ax: ConfusionMatrixDisplay.from_estimator(estimator, X, y, ax=ax, **plain), (5.6, 5), caption)
 
 
 def _figure(draw: Callable[[Any], Any], size: tuple[float, float], caption: str) -> str:
