@@ -1,8 +1,8 @@
 """Naive Bayes on counts and categories: count, then give every row its class.
 
 Everyone fits and predicts the rows it was fitted to, with two threads. The objective is the mean of log p(x, y) over rows with
-their true classes, which is the same only if everyone counts the same. scikit-learn's models are closed forms too: all there is to win is
-what it costs to read the table.
+their true classes, which is the same only if everyone counts the same. scikit-learn's models are closed forms too: all there is
+to win is what it costs to read the table.
 """
 
 from functools import partial
