@@ -29,8 +29,8 @@ def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
         layouts = ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",)
         weightings = ("none", "writable", "read-only") if has_fit_parameter(estimator, "sample_weight") else ("none",)
         widths, accesses = WARM_COLUMNS, ("writable", "read-only")
-        if is_meta(estimator):  # the estimator below it is warmed for itself: once suffices for what lies on top
-            widths, layouts, accesses, weightings = WARM_COLUMNS[:1], ("dense",), ("writable",), ("none",)
+        if is_meta(estimator):  # the estimator below it is warmed for itself: less suffices for what lies on top
+            widths, layouts, weightings = WARM_COLUMNS[:1], ("dense",), ("none",)
         kinds = product(widths, ("float64", "float32"), layouts, accesses, weightings, class_counts(estimator))
         yield from ((name, partial(tiny_fit, estimator, *kind)) for kind in kinds)
 
