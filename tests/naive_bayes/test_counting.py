@@ -514,7 +514,9 @@ def test_an_entry_in_two_parts_is_one_entry(cls):
     binarize = {"binarize": 1.5} if cls is BernoulliNB else {}
     model = cls(**binarize).fit(X, y)
     assert_same_bits(model, cls(**binarize).fit(parts, y))
-    np.testing.assert_array_equal(model.joint_log_likelihood(X), model.joint_log_likelihood(parts))
+    np.testing.assert_allclose(
+        model.joint_log_likelihood(X), model.joint_log_likelihood(parts), rtol=1e-14
+    )  # sums in any order
     assert model.certify(parts, y).holds
     assert parts.nnz == 6 * n  # the caller's table is left alone
 

@@ -144,7 +144,8 @@ class Bins:
         def work(start):
             rows = X[start : start + BLOCK]
             rows = np.ascontiguousarray(rows.toarray() if is_sparse(rows) else rows)
-            fill_codes(rows, flat, starts, low, scale, cells, out[start : start + BLOCK])
+            with np.errstate(over="ignore"):  # of numbers far beyond the thresholds, which plain Python would mention
+                fill_codes(rows, flat, starts, low, scale, cells, out[start : start + BLOCK])
 
         run(work, range(0, n, BLOCK), min(n_threads(), -(-n // BLOCK)))
         return out
