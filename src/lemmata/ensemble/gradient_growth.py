@@ -151,17 +151,24 @@ def scan(plan, side, j, hist, total, bounds, counted, room):
 
 
 @kernel
+def sum_over_rows(plan, me, node, values, which, words, tile):
+    """Fill a histogram with the values of the rows of a node that are this thread's."""
+    nodes = plan.nodes
+    if node == 0:
+        fill_all(plan.codes, values, me, len(plan.begins) - 1, plan.partial[me, which])
+    else:
+        a, b, rows = nodes.first[me, node], nodes.last[me, node], plan.rows[nodes.depth[me, node] & 1]
+        fill_histogram(plan.codes, rows, a, b, values, plan.partial[me, which], words, tile)
+
+
+@kernel
 def settle(plan, me, node, side, hist, drawn, room, words, tile):
     """Choose the best split of a node from what was found for its columns; count rows where it matters."""
     nodes, codes = plan.nodes, plan.codes
     total, bounds = nodes.total[me, node], nodes.bounds[me, node]
     j, best, unsure = best_column(plan.found[side], drawn)
     if unsure > best:  # one that may have too few rows looks better: count them
-        rows, a, b = plan.rows[nodes.depth[me, node] & 1], nodes.first[me, node], nodes.last[me, node]
-        if node == 0:
-            fill_all(codes, plan.weight_of, me, len(plan.begins) - 1, plan.partial[me, 0])
-        else:
-            fill_histogram(codes, rows, a, b, plan.weight_of, plan.partial[me, 0], words, tile)
+        sum_over_rows(plan, me, node, plan.weight_of, 0, words, tile)
         meet(plan.marks, me)
         for k in range(me, len(drawn), len(plan.begins) - 1):
             if drawn[k]:
@@ -217,14 +224,6 @@ def divide(plan, me, node, child):
 
 
 @kernel
-def sum_over_rows(plan, me, node, which, words, tile):
-    """Fill a histogram with the rows of a node that are this thread's."""
-    nodes = plan.nodes
-    a, b, rows = nodes.first[me, node], nodes.last[me, node], plan.rows[nodes.depth[me, node] & 1]
-    fill_histogram(plan.codes, rows, a, b, plan.values, plan.partial[me, which], words, tile)
-
-
-@kernel
 def enough(plan, side):
     """Tell whether a child has the rows to be split."""
     total = 0
@@ -259,7 +258,7 @@ def grow(plan, me, g, h, even, turn, seed, room):
     nodes.gain[me, 0] = NO_SPLIT
     count, leaves = 1, 1
     if n >= plan.least_rows and plan.max_leaves > 1:
-        fill_all(plan.codes, plan.values, me, threads, plan.partial[me, 0])
+        sum_over_rows(plan, me, 0, plan.values, 0, words, tile)
         draw_columns(seed, plan.n_drawn, order, drawn[0])
         n_free -= 1
         slot = nodes.slot[me, 0] = free[n_free]
@@ -291,9 +290,9 @@ def grow(plan, me, g, h, even, turn, seed, room):
             continue
         # the smaller child by Σh, which all threads know already
         small = 0 if 2 * (nodes.left[me, node] & LOW) <= (nodes.total[me, node] & LOW) else 1
-        sum_over_rows(plan, me, child + small, 0, words, tile)
+        sum_over_rows(plan, me, child + small, plan.values, 0, words, tile)
         if kept < 0:
-            sum_over_rows(plan, me, child + 1 - small, 1, words, tile)
+            sum_over_rows(plan, me, child + 1 - small, plan.values, 1, words, tile)
         for side in range(2):
             draw_columns(nodes.key[me, child + side], plan.n_drawn, order, drawn[side])
         at = n_slots
