@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _SUBPACKAGES = (
     "cluster",
     "decision",
+    "decomposition",
     "discriminant_analysis",
     "ensemble",
     "gaussian_process",
@@ -27,12 +28,14 @@ _SUBPACKAGES = (
     "optimize",
     "plot",
     "probability",
+    "recommend",
     "report",
     "sampling",
     "semi_supervised",
     "state_space",
     "svm",
     "theory",
+    "topic",
     "tree",
 )
 _NAMES = {

@@ -28,7 +28,12 @@ SETTINGS = {
     "KMeans": {"n_clusters": 3},
     "KMedians": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},
+    "LatentDirichletAllocation": {"n_components": 2},
+    "NMF": {"n_components": 2},
     "NearestNeighbors": {"n_neighbors": 1},  # of one row there are no more
+    "PCA": {"n_components": 2},
+    "PLSA": {"n_components": 2},
+    "ProbabilisticPCA": {"n_components": 2},
     "SoftKMeans": {"n_clusters": 3},
     "StochasticEM": {"n_components": 2},
     "Ridge": {"alpha": 0.7},
@@ -98,6 +103,14 @@ def problem(cls, seed=0, n=60):
         if cls.__name__ in SEMI_SUPERVISED:
             y[1::2] = -1
         return Problem(model, X, y)
+    if get_tags(model).transformer_tags is not None:
+        loadings = rng.exponential(size=(3, 4)) ** 2
+        if cls.__name__ in ("LatentDirichletAllocation", "PLSA"):  # counts of words
+            topics = loadings / loadings.sum(axis=1, keepdims=True)
+            return Problem(model, rng.poisson(20 * rng.dirichlet(np.full(3, 0.3), n) @ topics).astype(float), None)
+        if get_tags(model).input_tags.positive_only:
+            return Problem(model, rng.exponential(size=(n, 3)) @ loadings + 0.1 * rng.exponential(size=(n, 4)), None)
+        return Problem(model, X, None)
     raise NotImplementedError(f"{cls.__name__}: say here what its data look like")
 
 

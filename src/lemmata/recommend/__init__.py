@@ -1,0 +1,3 @@
+"""Recommendations: what users would say of items, learned from the ratings that there are."""
+
+__all__: list[str] = []
