@@ -1,3 +1,5 @@
 """Few numbers for many: principal components, factors and parts of a table."""
 
-__all__: list[str] = []
+from lemmata.decomposition.pca import PCA
+
+__all__ = ["PCA"]
