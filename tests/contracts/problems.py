@@ -33,7 +33,7 @@ SETTINGS = {
     "NearestNeighbors": {"n_neighbors": 1},  # of one row there are no more
     "PCA": {"n_components": 2},
     "PLSA": {"n_components": 2},
-    "ProbabilisticPCA": {"n_components": 2},
+    "ProbabilisticPCA": {"n_components": 2, "method": "em"},  # complete rows have a formula, which does not iterate
     "SoftKMeans": {"n_clusters": 3},
     "StochasticEM": {"n_components": 2},
     "Ridge": {"alpha": 0.7},

@@ -1,5 +1,6 @@
 """Few numbers for many: principal components, factors and parts of a table."""
 
 from lemmata.decomposition.pca import PCA
+from lemmata.decomposition.ppca import ProbabilisticPCA
 
-__all__ = ["PCA"]
+__all__ = ["PCA", "ProbabilisticPCA"]

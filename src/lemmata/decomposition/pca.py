@@ -60,7 +60,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Parameters
     ----------
     n_components : Number of directions; or a fraction between 0 and 1, for the fewest that keep this share of the variance; None
-        for all.
+        for all along which the rows vary.
     whiten : Whether `transform` divides each coordinate by its standard deviation.
     svd_solver : How to find them. "covariance_eigh": from the covariance of the columns, or "full": from a triangle of the
         rows, slower and to all digits; "arpack" and "randomized": by products with few vectors, for tables with many columns,

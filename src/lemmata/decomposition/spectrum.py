@@ -29,6 +29,8 @@ from lemmata.core.moments import moments_block
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model.least_squares import Factor, dense, triangle
 
+EPS = np.finfo(float).eps
+ROUNDINGS = 4  # of the data, below which a deviation is taken for rounding
 CLEAR = 1e-7  # eigenvalues of C above this share of the largest keep nine digits
 FEW = 0.1  # share of the directions up to which products with vectors are cheaper than C
 TOLERANCE = 1e-8  # of ‖Cq − λq‖/λ; an eigenvalue is then right to about its square
@@ -60,7 +62,7 @@ def route(blocks, k):
 
 
 def spectrum_of(blocks, k, solver, rng, tol=0.0):
-    """Find the k leading directions of a table, or all of them, by one of the routes.
+    """Find the k leading directions of a table, or all along which rows vary, by one of the routes.
 
     Parameters
     ----------
@@ -74,8 +76,16 @@ def spectrum_of(blocks, k, solver, rng, tol=0.0):
     elif solver == "covariance_eigh":
         found = _by_covariance(blocks, k)
     if solver == "full" or found.values[-1] < CLEAR * found.values[0]:
-        return _by_factor(blocks, k)
-    return found
+        found = _by_factor(blocks, k)
+    return found if k is not None else _varying(found)
+
+
+def _varying(found):
+    """Leave out directions along which rows do not vary, by more than rounding: which ones these are is left to chance."""
+    d, n = len(found.mean), max(found.weight, 1.0)
+    rounding = EPS * (d * np.sqrt(found.values[0]) + np.sqrt(n) * float(np.abs(found.mean).max()))
+    rank = max(int((np.sqrt(found.values) > ROUNDINGS * rounding).sum()), 1)
+    return found._replace(values=found.values[:rank], vectors=found.vectors[:rank])
 
 
 def upright(vectors):
@@ -89,13 +99,13 @@ def _leading(matrix, k):
     """Give the k largest eigenvalues of a symmetric matrix, falling, and their eigenvectors as rows."""
     d = len(matrix)
     with serial_blas():
-        values, vectors = eigh(matrix, subset_by_index=None if k in (None, d) else [d - k, d - 1], check_finite=False)
+        values, vectors = eigh(matrix, subset_by_index=None if k == d else [d - k, d - 1], check_finite=False)
     return np.maximum(values[::-1], 0.0), vectors.T[::-1]
 
 
 def _by_covariance(blocks, k):
     moments = blocks.reduce(moments_block)
-    values, vectors = _leading(moments.scatter, k)
+    values, vectors = _leading(moments.scatter, min(blocks.n_rows, blocks.n_columns) if k is None else k)
     return Spectrum(moments.weight, moments.mean, values, upright(vectors), float(np.trace(moments.scatter)))
 
 
@@ -116,7 +126,7 @@ def _by_factor(blocks, k):
     with serial_blas():
         rows = np.linalg.qr(factor.rows, mode="r")
         A = rows[1:, 1:]
-        if len(A) < wanted:  # one row fewer than directions asked for: the last have no variance
+        if len(A) < wanted:  # fewer rows than directions asked for: the last have no variance
             A = np.vstack([A, np.zeros((wanted - len(A), d))])
         _, sigma, vectors = np.linalg.svd(A, full_matrices=False)
     mean = origin + rows[0, 1:] / rows[0, 0]
