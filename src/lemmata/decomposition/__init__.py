@@ -1,6 +1,7 @@
 """Few numbers for many: principal components, factors and parts of a table."""
 
+from lemmata.decomposition.kernel_pca import KernelPCA
 from lemmata.decomposition.pca import PCA
 from lemmata.decomposition.ppca import ProbabilisticPCA
 
-__all__ = ["PCA", "ProbabilisticPCA"]
+__all__ = ["PCA", "ProbabilisticPCA", "KernelPCA"]
