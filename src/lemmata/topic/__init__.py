@@ -1,3 +1,6 @@
 """Topics: what documents are about, found from the counts of their words."""
 
-__all__: list[str] = []
+from lemmata.topic.coherence import coherence
+from lemmata.topic.lda import LatentDirichletAllocation
+
+__all__ = ["LatentDirichletAllocation", "coherence"]
