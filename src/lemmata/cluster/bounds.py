@@ -25,12 +25,6 @@ def scatter_block(X, weight, origin):
     return float(len(A) if weight is None else weight.sum()), B.sum(axis=0), B.T @ A
 
 
-def scatter_about_the_mean(blocks, origin):
-    """Return the matrix of scatter about the mean; an origin near it avoids cancellation."""
-    total, offsets, products = blocks.reduce(scatter_block, origin)
-    return products - np.outer(offsets, offsets) / total
-
-
 def spectral_bound(scatter, k):
     """Bound the inertia of any k clusters from below by the eigenvalues of the scatter."""
     return float(np.linalg.eigvalsh(scatter)[: max(0, len(scatter) - k + 1)].sum())

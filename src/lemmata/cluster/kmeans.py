@@ -21,12 +21,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.cluster import lloyd
-from lemmata.cluster.bounds import scatter_about_the_mean, semidefinite_bound, spectral_bound
+from lemmata.cluster.bounds import semidefinite_bound, spectral_bound
 from lemmata.cluster.seeding import draw_centers
 from lemmata.core.blocks import Largest
 from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Certificate, Check, same
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import NO_WEIGHTS, Clusterer, Iterative, as_output
+from lemmata.core.moments import moments_block
 from lemmata.core.random import generator, spawn
 from lemmata.core.threads import serial_blas
 
@@ -312,7 +313,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Clust
         scoring = lloyd.scoring_of(centers)
         counts, inertia = blocks.reduce(cluster_block, scoring)
         means = move(centers, blocks.reduce(lloyd.lloyd_block, scoring, grid), grid)[0]
-        scatter = scatter_about_the_mean(blocks, grid.origin)
+        scatter = blocks.reduce(moments_block).scatter
         spread, floor = np.sqrt(max(np.trace(scatter) / total, TINY)), np.finfo(float).eps * float(np.trace(scatter))
         drift = float(np.sqrt(((centers - means) ** 2).sum(axis=1)).max() / spread)
         rounding = 4 * np.finfo(self.cluster_centers_.dtype).eps * float(np.abs(centers).max() / spread)

@@ -198,7 +198,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def preimage(self, X, *, max_iter=1000, tol=1e-9):
         """Give rows whose images are nearest to the points with coordinates X; the kernel must be an `RBF`.
 
-        The fixed point is iterated from the row of the table whose image is nearest, until no row moves by more than `tol` times
+        The fixed point is iterated from the row of the table whose image is nearest, until no row moves by more than `tol` of
         its length.
         """
         Z = self._coordinates(X)
@@ -247,7 +247,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         scale = float(np.abs(means).max()) * float(np.abs(self._coefficients()).sum(axis=0).max())
         checks += [
             Check("orthonormal", orthonormal, SAME_LIMIT, "proof", "the eigenvectors are orthogonal and of unit length"),
-            Check("eigenvectors", residual, SAME_LIMIT, "proof", "the centered matrix maps each to itself times its eigenvalue"),
+            Check(
+                "eigenvectors", residual, SAME_LIMIT, "proof", "the centered matrix maps each to itself times its eigenvalue"
+            ),
             Check("leading", excess, SAME_LIMIT, "proof", "no direction beside them has more variance, as a share of all"),
             same(self.center_, means @ self._coefficients(), "center", "coordinates have mean zero", floor=scale),
         ]

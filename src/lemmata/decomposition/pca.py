@@ -59,8 +59,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Parameters
     ----------
-    n_components : Number of directions; or a fraction between 0 and 1, for the fewest that keep this share of the variance; None
-        for all along which the rows vary.
+    n_components : Number of directions; or a fraction between 0 and 1, for the fewest that keep this share of the variance;
+        None for all along which the rows vary.
     whiten : Whether `transform` divides each coordinate by its standard deviation.
     svd_solver : How to find them. "covariance_eigh": from the covariance of the columns, or "full": from a triangle of the
         rows, slower and to all digits; "arpack" and "randomized": by products with few vectors, for tables with many columns,
@@ -71,8 +71,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     Attributes
     ----------
-    components_ : (n_components, n_features), the directions: orthonormal rows, by falling variance; the largest entry of each is
-        positive.
+    components_ : (n_components, n_features), the directions: orthonormal rows, by falling variance; the largest entry of each
+        is positive.
     explained_variance_ : (n_components,), variance along each, with divisor n − 1.
     explained_variance_ratio_ : The same as shares of the total variance.
     singular_values_ : (n_components,), √((n − 1) × variance): lengths of the columns of coordinates.

@@ -62,8 +62,12 @@ def certificate(model, blocks):
         _apart(model.n_samples_, weight, weight),
     ]
     return Certificate(
-        Check("orthonormal", length(Q @ Q.T - np.eye(k)), SAME_LIMIT, "proof", "the directions are orthogonal and of unit length"),
-        same_entries(model.mean_, mean, "mean", "the mean of the rows", deviations + ROUNDINGS * eps / SAME_LIMIT * np.abs(mean)),
+        Check(
+            "orthonormal", length(Q @ Q.T - np.eye(k)), SAME_LIMIT, "proof", "the directions are orthogonal and of unit length"
+        ),
+        same_entries(
+            model.mean_, mean, "mean", "the mean of the rows", deviations + ROUNDINGS * eps / SAME_LIMIT * np.abs(mean)
+        ),
         Check("eigenvectors", residual, SAME_LIMIT, "proof", "the covariance maps each direction to itself times its variance"),
         Check(
             "leading",
@@ -79,7 +83,9 @@ def certificate(model, blocks):
             "proof",
             "projections miss the rows by what the variances left out say",
         ),
-        Check("derived", max(derived), SAME_LIMIT, "proof", "shares, singular values, noise and number of rows follow from them"),
+        Check(
+            "derived", max(derived), SAME_LIMIT, "proof", "shares, singular values, noise and number of rows follow from them"
+        ),
         subject=repr(model),
     )
 
@@ -142,7 +148,7 @@ def _by_products(blocks, mean, Q, variances, rest):
 
 
 def _proved(matrix, value, total):
-    """Give a bound on the eigenvalues of a matrix that is proved: a value and half the slack that is allowed, or the largest."""
+    """Give a bound on the eigenvalues of a matrix that is proved: a value and half the slack allowed, or else the largest."""
     bound = value + 0.5 * SAME_LIMIT * max(total, TINY)
     _, failed = lapack.dpotrf(bound * np.eye(len(matrix)) - matrix)
     return bound if failed == 0 else float(np.linalg.eigvalsh(matrix)[-1])

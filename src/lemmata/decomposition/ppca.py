@@ -4,8 +4,8 @@ A row has few hidden coordinates z and is seen with noise,
 
     x = Wz + μ + ε,   z ~ N(0, I_k),   ε ~ N(0, σ²I_d),   so   x ~ N(μ, WWᵀ + σ²I).
 
-Without holes the likelihood has its maximum in closed form [1]: with λᵢ and qᵢ the eigenvalues and eigenvectors of the covariance
-(divisor n),
+Without holes the likelihood has its maximum in closed form [1]: with λᵢ and qᵢ the eigenvalues and eigenvectors of the
+covariance (divisor n),
 
     σ² = mean of λ_{k+1}, …, λ_d,   W = Q(Λ − σ²I)^{1/2}   up to a rotation of z,
     log p = −n/2 [d log 2π + Σ_{i≤k} log λᵢ + (d − k) log σ² + d],
@@ -111,7 +111,11 @@ class _Factors(LatentModel):
         """Take the components of the covariances of the rows that show both columns."""
         d = blocks.n_columns
         if d > WIDE:
-            return self.table.mean, self.unit[:, None] * rng.standard_normal((d, self.k)) / np.sqrt(self.k), float(self.unit.mean() ** 2)
+            return (
+                self.table.mean,
+                self.unit[:, None] * rng.standard_normal((d, self.k)) / np.sqrt(self.k),
+                float(self.unit.mean() ** 2),
+            )
         products, weights = blocks.reduce(together_block, self.table.mean)
         values, vectors = np.linalg.eigh(products / np.maximum(weights, 1.0))
         values, vectors = values[::-1], vectors[:, ::-1]
@@ -179,7 +183,7 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitted
     Attributes
     ----------
     mean_ : (n_features,)
-    components_ : (n_components, n_features), Wᵀ: orthogonal rows, by falling length; a coordinate of 1 adds its row to the mean.
+    components_ : (n_components, n_features), Wᵀ: orthogonal rows, the longest first; a coordinate 1 adds its row to the mean.
     noise_variance_ : σ².
     lower_bound_ : Mean log-likelihood of a row (of its seen entries).
     n_iter_ : Passes of EM, or 1.

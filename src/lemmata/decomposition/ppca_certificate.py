@@ -1,8 +1,9 @@
 """The checks of probabilistic PCA, by dense linear algebra.
 
 Complete rows: the log-likelihood of the stored parameters is that of a Gaussian with covariance WWᵀ + σ²I, and the largest that
-any parameters have follows from the eigenvalues of the covariance of the rows alone: a global proof, whatever the rotation of z.
-With holes: the EM map, from the posterior of z in each row by LAPACK, must leave the parameters where they are. By Fisher's identity that is a stationary point of the likelihood of what is seen; it is local.
+any parameters have follows from the eigenvalues of the covariance of the rows alone: a global proof, however z is turned. With
+holes: the EM map, from the posterior of z in each row by LAPACK, must leave the parameters where they are. By Fisher's identity
+that is a stationary point of the likelihood of what is seen; it is local.
 """
 
 import numpy as np
@@ -21,7 +22,11 @@ DENSITY = "mean log-density of the rows, recomputed"
 
 def certificate(model, blocks, floor, holes):
     """Check the fitted attributes of a `ProbabilisticPCA` against the rows; `floor` gives the least noise variance."""
-    mean, loadings, noise = np.asarray(model.mean_, dtype=float), model.components_.T.astype(float), float(model.noise_variance_)
+    mean, loadings, noise = (
+        np.asarray(model.mean_, dtype=float),
+        model.components_.T.astype(float),
+        float(model.noise_variance_),
+    )
     checks = (_with_holes if holes else _complete)(model, blocks, floor, mean, loadings, noise)
     return Certificate(*checks, subject=repr(model))
 
@@ -78,7 +83,9 @@ def _divided(W, noise):
 def _largest(values, left, d, noise):
     """Give the largest mean log-density with this noise variance: directions with less variance than noise are not used."""
     used = np.maximum(values, noise)
-    return -0.5 * (d * np.log(2 * np.pi) + np.log(used).sum() + (values / used).sum() + (d - len(values)) * np.log(noise) + left / noise)
+    return -0.5 * (
+        d * np.log(2 * np.pi) + np.log(used).sum() + (values / used).sum() + (d - len(values)) * np.log(noise) + left / noise
+    )
 
 
 def _log_density(S, unit, total, away, W, noise):

@@ -53,7 +53,7 @@ def invert(half, k, S):
 
 @kernel
 def posterior_of_row(X, i, mean, loadings, outers, noise, at, r, half, along, m, S):
-    """Write the posterior of z for row i, its seen columns and what is left of them; return their number and the log-density."""
+    """Write the posterior of z for row i, its seen columns and what is left of them; return their number and log-density."""
     d, k = loadings.shape
     along[:] = 0.0
     half[:] = 0.0
@@ -97,7 +97,14 @@ def expectation(X, weight, mean, loadings, outers, noise, second, slope, misfit)
     misfit : (d,), Σ E[(x − μ − w·z)²].
     """
     d, k = loadings.shape
-    at, r, half, along, m, S = np.empty(d, np.int64), np.empty(d), np.empty(outers.shape[1]), np.empty(k), np.empty(k), np.empty((k, k))
+    at, r, half, along, m, S = (
+        np.empty(d, np.int64),
+        np.empty(d),
+        np.empty(outers.shape[1]),
+        np.empty(k),
+        np.empty(k),
+        np.empty((k, k)),
+    )
     moments = np.empty(second.shape[1])
     total, seen = 0.0, 0.0
     for i in range(len(X)):
@@ -133,7 +140,14 @@ def expectation(X, weight, mean, loadings, outers, noise, second, slope, misfit)
 def posteriors(X, mean, loadings, outers, noise, scores, covariances, density):
     """Write the posterior mean of z of each row, its covariance if there is room for it, and the log-density of the row."""
     d, k = loadings.shape
-    at, r, half, along, m, S = np.empty(d, np.int64), np.empty(d), np.empty(outers.shape[1]), np.empty(k), np.empty(k), np.empty((k, k))
+    at, r, half, along, m, S = (
+        np.empty(d, np.int64),
+        np.empty(d),
+        np.empty(outers.shape[1]),
+        np.empty(k),
+        np.empty(k),
+        np.empty((k, k)),
+    )
     for i in range(len(X)):
         density[i] = posterior_of_row(X, i, mean, loadings, outers, noise, at, r, half, along, m, S)[1]
         for a in range(k):
@@ -147,7 +161,14 @@ def posteriors(X, mean, loadings, outers, noise, scores, covariances, density):
 def fill(X, mean, loadings, outers, noise, out, variance):
     """Write the rows of a block with the mean of each hole given the seen entries, and the variance of that."""
     d, k = loadings.shape
-    at, r, half, along, m, S = np.empty(d, np.int64), np.empty(d), np.empty(outers.shape[1]), np.empty(k), np.empty(k), np.empty((k, k))
+    at, r, half, along, m, S = (
+        np.empty(d, np.int64),
+        np.empty(d),
+        np.empty(outers.shape[1]),
+        np.empty(k),
+        np.empty(k),
+        np.empty((k, k)),
+    )
     for i in range(len(X)):
         posterior_of_row(X, i, mean, loadings, outers, noise, at, r, half, along, m, S)
         for j in range(d):

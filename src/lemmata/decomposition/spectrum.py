@@ -235,14 +235,15 @@ def krylov(matrix, start, k, tol):
     d, width = start.shape
     V = np.linalg.qr(start)[0]
     C = matrix @ V
-    for _ in range(PASSES):
+    for passes in range(PASSES):
         values, turn = np.linalg.eigh(V.T @ C)
         values, turn = values[::-1], turn[:, ::-1]
         residual = C @ turn[:, :k] - (V @ turn[:, :k]) * values[:k]
         sizes = np.linalg.norm(residual, axis=0)
         open_ = sizes > tol * np.abs(values[:k])
-        if not open_.any() or V.shape[1] == d:
-            return values[:k], (V @ turn[:, :k]).T, True
+        found = not open_.any() or V.shape[1] == d
+        if found or passes == PASSES - 1:
+            break
         if V.shape[1] + open_.sum() > min(6 * width, d):
             keep = min(3 * width, d - int(open_.sum()))
             V, C = V @ turn[:, :keep], C @ turn[:, :keep]
@@ -250,4 +251,4 @@ def krylov(matrix, start, k, tol):
         for _ in range(2):  # twice is enough
             new = np.linalg.qr(new - V @ (V.T @ new))[0]
         V, C = np.hstack([V, new]), np.hstack([C, matrix @ new])
-    return values[:k], (V @ turn[:, :k]).T, False
+    return values[:k], (V @ turn[:, :k]).T, found
