@@ -1,0 +1,380 @@
+"""Kernels of the generalized Kullback–Leibler divergence, one row of W at a time.
+
+With H given, a row w minimizes the convex function
+
+    D(w) = Σⱼ mⱼ (xⱼ log(xⱼ/w·hⱼ) − xⱼ + w·hⱼ) + λ Σᵣ wᵣ + ½μ Σᵣ wᵣ².
+
+Only entries with xⱼ > 0 meet the logarithm; the others enter through cᵣ = λ + Σⱼ mⱼ hⱼᵣ alone. The multiplicative update minimizes
+an upper bound of D that touches it at w [1]: with qᵣ = wᵣ Σⱼ mⱼ hⱼᵣ xⱼ/(w·hⱼ) it is the positive root of μw² + cw = q, which is
+q/c where μ = 0. `solve_row` finds the minimum by Newton's method: it minimizes the quadratic that touches D at w over w ≥ 0, which
+`nmf_rows` can, and goes there as far as D falls.
+
+[1] Lee & Seung, NIPS (2000).
+"""
+
+import numpy as np
+
+from lemmata.core.kernel import kernel
+from lemmata.decomposition.nmf_rows import solve
+
+BIAS, MANTISSA = 1023, 52  # of the exponents of double precision, and the bits below them
+FRACTION, HALF_OF = (1 << 52) - 1, 1022 << 52  # the bits of a fraction, and the exponent of numbers from ½ to 1
+ROOT_HALF = 0.7071067811865476
+LOG2_HIGH, LOG2_LOW = 6.93145751953125e-1, 1.42860682030941723e-6  # log 2 in two parts
+EXACT = 1e-13  # share of the mass of w that a step may still move: what rounding leaves
+VANISHED = 1e-100  # below, an entry counts as zero, before products of two become too small for all their digits
+NEGLIGIBLE = 1e-15  # share of the mass of w below which a coordinate that is not pulled up is zero
+ROUNDS, HALVINGS = 100, 30
+WARM = 4  # multiplicative updates before the first quadratic: from far away they lead better
+
+
+@kernel
+def logarithms(v, bits, m, exponent, fraction, parts):
+    """Replace the first m numbers, all positive and normal, by their logarithms; loops that vectorize.
+
+    With v = 2ᵉ f, f from √½ to √2, log v = e log 2 + 2 artanh s, s = (f − 1)/(f + 1), |s| ≤ 0.172: eleven odd powers suffice.
+
+    Parameters
+    ----------
+    bits : The same memory as v, seen as integers.
+    exponent, fraction, parts : Room for as many numbers, and integers; `parts` is the memory of `fraction`, as integers.
+    """
+    for i in range(m):
+        exponent[i] = np.float64(np.int32(bits[i] >> MANTISSA) - (BIAS - 1))
+        parts[i] = (bits[i] & FRACTION) | HALF_OF
+    for i in range(m):
+        f = fraction[i]
+        low = 1.0 if f < ROOT_HALF else 0.0
+        f += low * f
+        e = exponent[i] - low
+        s = (f - 1.0) / (f + 1.0)
+        z = s * s
+        p = 1.0 / 21.0
+        p = p * z + 1.0 / 19.0
+        p = p * z + 1.0 / 17.0
+        p = p * z + 1.0 / 15.0
+        p = p * z + 1.0 / 13.0
+        p = p * z + 1.0 / 11.0
+        p = p * z + 1.0 / 9.0
+        p = p * z + 1.0 / 7.0
+        p = p * z + 1.0 / 5.0
+        p = p * z + 1.0 / 3.0
+        v[i] = e * LOG2_HIGH + (2.0 * s + (2.0 * s * z * p + e * LOG2_LOW))
+
+
+@kernel
+def costs(indptr, indices, marks, H, penalty, i, shared, c):
+    """Write cᵣ = λ + Σⱼ mᵢⱼ hⱼᵣ of row i; where all entries are seen it is the same for all rows."""
+    k = len(c)
+    if len(marks) == 0:
+        for r in range(k):
+            c[r] = shared[r]
+    else:
+        for r in range(k):
+            c[r] = penalty
+        for p in range(indptr[i], indptr[i + 1]):
+            m, j = marks[p], indices[p]
+            for r in range(k):
+                c[r] += m * H[j, r]
+
+
+@kernel
+def start_row(indptr, values, marks, inverse, i, c, w):
+    """Start at the multiple of (1, …, 1) that gives the row the sum it has."""
+    k, total, cost = len(c), 0.0, 0.0
+    for p in range(indptr[i], indptr[i + 1]):
+        total += values[p] * inverse * (marks[p] if len(marks) else 1.0)
+    for r in range(k):
+        cost += c[r]
+    for r in range(k):
+        w[r] = total / cost if cost > 0.0 else 0.0
+    return total
+
+
+@kernel
+def ratios(indptr, indices, values, marks, inverse, H, i, w, pull):
+    """Write pullᵣ = Σⱼ mⱼ hⱼᵣ xⱼ/(w·hⱼ)."""
+    k = len(w)
+    for r in range(k):
+        pull[r] = 0.0
+    for p in range(indptr[i], indptr[i + 1]):
+        j, fit = indices[p], 0.0
+        for r in range(k):
+            fit += w[r] * H[j, r]
+        v = values[p] * inverse / fit if fit > 0.0 else 0.0
+        if len(marks):
+            v *= marks[p]
+        for r in range(k):
+            pull[r] += v * H[j, r]
+
+
+@kernel
+def root(q, c, ridge):
+    """Return the positive root of ridge·w² + c·w = q."""
+    twice = c + (c * c + 4.0 * ridge * q) ** 0.5
+    return 2.0 * q / twice if twice > 0.0 else 0.0
+
+
+@kernel
+def divergence_at(indptr, indices, values, marks, inverse, H, i, w, c, ridge):
+    """Return D(w) of row i with its penalties."""
+    k, loss = len(w), 0.0
+    for r in range(k):
+        loss += w[r] * (c[r] + 0.5 * ridge * w[r])
+    for p in range(indptr[i], indptr[i + 1]):
+        x = values[p] * inverse
+        if x > 0.0:
+            j, fit, reach = indices[p], 0.0, 0.0
+            for r in range(k):
+                fit += w[r] * H[j, r]
+                reach += H[j, r]
+            if reach > 0.0:  # what no w can give is no reason to prefer one
+                m = marks[p] if len(marks) else 1.0
+                loss += m * x * (np.log(x / fit) - 1.0) if fit > 0.0 else np.inf
+    return loss
+
+
+@kernel
+def model(indptr, indices, values, marks, inverse, H, ridge, i, w, c, pull, free, Q, b):
+    """Write the quadratic that touches D at w, over the coordinates that are positive or want to be; return how many there are.
+
+    Coordinates with a negligible share of the mass, and no pull, are set to zero.
+
+    As `nmf_rows` has it, the quadratic is ½ zᵀQz − bᵀz, with Q = Σⱼ mⱼ hⱼhⱼᵀ xⱼ/(w·hⱼ)² + μ and b = Qw − gradient.
+    """
+    k, n, size = len(w), 0, 0.0
+    for r in range(k):
+        size += c[r] * w[r]
+    for r in range(k):
+        if c[r] * w[r] > NEGLIGIBLE * size or pull[r] > c[r]:
+            free[n] = r
+            n += 1
+        else:
+            w[r] = 0.0
+    for a in range(n):
+        for t in range(n):
+            Q[0, a, t] = 0.0
+        Q[0, a, a] = ridge
+    for p in range(indptr[i], indptr[i + 1]):
+        j, fit = indices[p], 0.0
+        for r in range(k):
+            fit += w[r] * H[j, r]
+        if fit > 0.0:
+            v = values[p] * inverse / fit / fit * (marks[p] if len(marks) else 1.0)
+            for a in range(n):
+                h = v * H[j, free[a]]
+                if h > 0.0:
+                    for t in range(a + 1):
+                        Q[0, a, t] += h * H[j, free[t]]
+    for a in range(n):
+        for t in range(a):
+            Q[0, t, a] = Q[0, a, t]
+    for a in range(n):
+        b[0, a] = pull[free[a]] - c[free[a]] - ridge * w[free[a]]
+        for t in range(n):
+            b[0, a] += Q[0, a, t] * w[free[t]]
+    return n
+
+
+@kernel
+def misfit(w, c, ridge, pull, free, n, Q):
+    """Return the mass Σᵣ cᵣ |wᵣ − (wᵣ − gᵣ/Qᵣᵣ)₊| that a step along each coordinate would move, and the mass of w."""
+    moved, size = 0.0, 0.0
+    for a in range(n):
+        r = free[a]
+        g = c[r] + ridge * w[r] - pull[r]
+        target = max(w[r] - g / Q[0, a, a], 0.0) if Q[0, a, a] > 0.0 else 0.0
+        moved += c[r] * abs(w[r] - target)
+        size += c[r] * w[r]
+    return moved, size
+
+
+@kernel
+def step_towards(indptr, indices, values, marks, inverse, H, i, ridge, w, c, pull, target, loss, slack, trial):
+    """Go from w towards the target, as far as the loss falls as it should, and write where to; return the loss there.
+
+    No w·hⱼ with xⱼ > 0 falls below a tenth of what it was: the way back up from near zero would be long.
+    """
+    k, length, there = len(w), 1.0, np.inf
+    for p in range(indptr[i], indptr[i + 1]):
+        if values[p] > 0.0:
+            j, here, end = indices[p], 0.0, 0.0
+            for r in range(k):
+                here += w[r] * H[j, r]
+                end += target[r] * H[j, r]
+            if end < 0.1 * here:
+                length = min(length, 0.9 * here / (here - end))
+    for _ in range(HALVINGS):
+        slope = 0.0
+        for r in range(k):
+            trial[r] = w[r] + length * (target[r] - w[r]) if length < 1.0 else target[r]
+            slope += (c[r] + ridge * w[r] - pull[r]) * (trial[r] - w[r])
+        there = divergence_at(indptr, indices, values, marks, inverse, H, i, trial, c, ridge)
+        if there <= loss + 1e-4 * slope + slack:  # Armijo's rule
+            break
+        length *= 0.5
+    return there
+
+
+@kernel
+def solve_row(
+    indptr, indices, values, marks, inverse, H, i, ridge, n_rounds,
+    w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
+):
+    """Bring w to the minimum of row i: minimize the quadratic that touches D over what is not negative, and go there.
+
+    Return what `misfit` says of w as it was.
+    """  # fmt: skip
+    k, first, whole = len(w), 0.0, 0.0
+    loss = divergence_at(indptr, indices, values, marks, inverse, H, i, w, c, ridge)
+    for turn in range(n_rounds):
+        ratios(indptr, indices, values, marks, inverse, H, i, w, pull)
+        n = model(indptr, indices, values, marks, inverse, H, ridge, i, w, c, pull, free, Q, b)
+        moved, size = misfit(w, c, ridge, pull, free, n, Q)
+        if turn == 0:
+            first, whole = moved, size
+        if moved <= EXACT * size:
+            break
+        for r in range(k):
+            target[r] = 0.0
+            z[0, r] = 0.0
+        for a in range(n):
+            z[0, a] = w[free[a]]
+        solve(z, 0, n, b, 0, Q, 0, 0.0, gradient, inner, lower, step)
+        for a in range(n):
+            target[free[a]] = z[0, a]
+        there = step_towards(
+            indptr, indices, values, marks, inverse, H, i, ridge, w, c, pull, target, loss, 1e-15 * size, trial
+        )
+        if not there <= loss + 1e-15 * size:
+            break
+        loss = there
+        for r in range(k):
+            w[r] = trial[r]
+    return first, whole
+
+
+@kernel
+def solve_rows(
+    indptr, indices, values, marks, inverse, W, fresh, H, shared, penalty, ridge,
+    w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
+):
+    """Bring each row to its minimum, from W or from a start that follows from the row and H."""  # fmt: skip
+    for i in range(len(indptr) - 1):
+        costs(indptr, indices, marks, H, penalty, i, shared, c)
+        if fresh:
+            start_row(indptr, values, marks, inverse, i, c, w)
+        else:
+            for r in range(W.shape[1]):
+                w[r] = W[i, r]
+        for _ in range(WARM if fresh else 1):
+            ratios(indptr, indices, values, marks, inverse, H, i, w, pull)
+            for r in range(W.shape[1]):
+                w[r] = root(w[r] * pull[r], c[r], ridge)
+        solve_row(
+            indptr, indices, values, marks, inverse, H, i, ridge, ROUNDS,
+            w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
+        )  # fmt: skip
+        for r in range(W.shape[1]):
+            W[i, r] = w[r]
+
+
+@kernel
+def pass_rows(
+    indptr, indices, values, marks, inverse, weight, W, fresh, H, shared, penalty, ridge, n_rounds, pulls, mass, bends,
+    v, bits, exponent, fraction, parts, w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
+):
+    """Improve each row, by an update or by rounds of Newton's method, and add what H needs; return (loss, move, size).
+
+    Parameters
+    ----------
+    n_rounds : Rounds of Newton's method; 0 for a multiplicative update.
+    pulls, mass : Sums Σᵢ sᵢ mᵢⱼ wᵢ xᵢⱼ/(wᵢ·hⱼ) (columns, k), and Σᵢ sᵢ mᵢⱼ wᵢ (columns, k), of which a complete table has one row.
+    bends : Sums Σᵢ sᵢ mᵢⱼ wᵢwᵢᵀ xᵢⱼ/(wᵢ·hⱼ)² (columns, k, k), or empty where they are not wanted.
+    """  # fmt: skip
+    k, loss, moved, size = W.shape[1], 0.0, 0.0, 0.0
+    for i in range(len(indptr) - 1):
+        s, first, stop = weight[i], indptr[i], indptr[i + 1]
+        costs(indptr, indices, marks, H, penalty, i, shared, c)
+        if fresh:
+            start_row(indptr, values, marks, inverse, i, c, w)
+        else:
+            for r in range(k):
+                w[r] = W[i, r]
+        if n_rounds == 0 or fresh:
+            ratios(indptr, indices, values, marks, inverse, H, i, w, pull)
+            for r in range(k):
+                new = root(w[r] * pull[r], c[r], ridge)
+                moved += s * c[r] * abs(new - w[r])
+                size += s * c[r] * new
+                w[r] = new if new > VANISHED else 0.0
+        if n_rounds:
+            step_W, size_W = solve_row(
+                indptr, indices, values, marks, inverse, H, i, ridge, n_rounds,
+                w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
+            )  # fmt: skip
+            moved += s * step_W
+            size += s * size_W
+        spent = 0.0
+        for r in range(k):
+            W[i, r] = w[r]
+            spent += w[r] * (c[r] + 0.5 * ridge * w[r])
+            if len(marks) == 0:
+                mass[0, r] += s * w[r]
+        for p in range(first, stop):
+            j, fit, m = indices[p], 0.0, s
+            x = values[p] * inverse
+            for r in range(k):
+                fit += w[r] * H[j, r]
+            if len(marks):
+                m *= marks[p]
+                for r in range(k):
+                    mass[j, r] += m * w[r]
+            if x > 0.0:
+                ratio = x / fit if fit > 0.0 else 0.0
+                if fit > 0.0:
+                    v[p - first] = ratio
+                else:
+                    v[p - first] = 1.0
+                    loss += np.inf
+                pulled = m * ratio
+                for r in range(k):
+                    pulls[j, r] += pulled * w[r]
+                if len(bends) and fit > 0.0:
+                    for r in range(k):
+                        bend = pulled / fit * w[r]
+                        if bend != 0.0:
+                            for t in range(k):
+                                bends[j, r, t] += bend * w[t]
+            else:
+                v[p - first] = 1.0
+        logarithms(v, bits, stop - first, exponent, fraction, parts)
+        part = 0.0
+        for p in range(first, stop):
+            part += (values[p] * inverse * (marks[p] if len(marks) else 1.0)) * (v[p - first] - 1.0)
+        loss += s * (part + spent)
+    return loss, moved, size
+
+
+@kernel
+def error_rows(indptr, indices, values, marks, inverse, weight, W, H, shared):
+    """Return the divergence of the rows, as a sum of terms that are not negative; `shared` is Σⱼ hⱼ."""
+    k, total = W.shape[1], 0.0
+    for i in range(len(indptr) - 1):
+        rest, loss = 0.0, 0.0  # of a complete row: what is given to entries that are zero
+        if len(marks) == 0:
+            for r in range(k):
+                rest += W[i, r] * shared[r]
+        for p in range(indptr[i], indptr[i + 1]):
+            x, j, fit = values[p] * inverse, indices[p], 0.0
+            for r in range(k):
+                fit += W[i, r] * H[j, r]
+            m = marks[p] if len(marks) else 1.0
+            if len(marks) == 0:
+                rest -= fit
+            if x > 0.0:
+                loss += m * (x * (fit / x - 1.0 - np.log(fit / x)) if fit > 0.0 else np.inf)
+            else:
+                loss += m * fit
+        total += weight[i] * (loss + max(rest, 0.0))
+    return total
