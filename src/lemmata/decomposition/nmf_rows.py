@@ -167,10 +167,11 @@ def improve_apart(w, b, G, penalty, gradient, n_rounds):
 
 
 @kernel
-def descend_tiles(W, b, G, penalty, weight, n_rounds, w, a, kept, acc):
+def descend_tiles(W, b, G, penalty, weight, n_rounds, w, a, acc, moved, first, going):
     """Do what `descend` does for all rows, G the same for all, many rows at a time; return the moves, summed with the weights.
 
     A row alone is a chain of short steps, each waiting for the one before; the same step of many rows fills the vector units.
+    A row that has moved enough stands still while others of its tile go on, so that it does not matter which those are.
 
     Parameters
     ----------
@@ -178,18 +179,17 @@ def descend_tiles(W, b, G, penalty, weight, n_rounds, w, a, kept, acc):
     """
     n, k, m = W.shape[0], W.shape[1], G.shape[0]
     total = 0.0
-    w[k:, :] = 0.0
     for start in range(0, n, TILE):
         rows = min(TILE, n - start)
-        for t in range(TILE):
-            kept[t] = weight[start + t] if t < rows else 0.0
         for t in range(rows):
             for r in range(k):
                 w[r, t] = W[start + t, r]
                 a[r, t] = b[start + t, r] - penalty
-        first = 0.0
+        for t in range(TILE):
+            going[t] = 1.0 if t < rows else 0.0
         for turn in range(n_rounds):
-            moved = 0.0
+            for t in range(TILE):
+                moved[t] = 0.0
             for r in range(k):
                 curvature = G[r, r]
                 over = 1.0 / curvature if curvature > 0.0 else 0.0
@@ -199,19 +199,20 @@ def descend_tiles(W, b, G, penalty, weight, n_rounds, w, a, kept, acc):
                     g0, g1, g2, g3 = G[r, c], G[r, c + 1], G[r, c + 2], G[r, c + 3]
                     for t in range(TILE):
                         acc[t] -= (g0 * w[c, t] + g1 * w[c + 1, t]) + (g2 * w[c + 2, t] + g3 * w[c + 3, t])
-                part = 0.0
                 for t in range(TILE):
-                    new = max(w[r, t] + acc[t] * over, 0.0)
-                    step = new - w[r, t]
-                    part += kept[t] * step * step
-                    w[r, t] = new
-                moved += curvature * part
-            if turn == 0:
-                first = moved
-            if moved <= ENOUGH * first:
+                    step = (max(w[r, t] + acc[t] * over, 0.0) - w[r, t]) * going[t]
+                    moved[t] += curvature * step * step
+                    w[r, t] += step
+            left = 0.0
+            for t in range(TILE):
+                if turn == 0:
+                    first[t] = moved[t]
+                going[t] = going[t] if moved[t] > ENOUGH * first[t] else 0.0
+                left += going[t]
+            if left == 0.0:
                 break
-        total += first
         for t in range(rows):
+            total += weight[start + t] * first[t]
             for r in range(k):
                 W[start + t, r] = w[r, t]
     return total
@@ -234,7 +235,7 @@ def improve_alike(W, b, G, penalty, weight, n_rounds):
     m = -(-k // 4) * 4
     filled = np.zeros((m, m))
     filled[:k, :k] = G
-    return descend_tiles(W, b, filled, penalty, weight, n_rounds, *np.zeros((2, m, TILE)), *np.empty((2, TILE)))
+    return descend_tiles(W, b, filled, penalty, weight, n_rounds, *np.zeros((2, m, TILE)), *np.empty((4, TILE)))
 
 
 @kernel
