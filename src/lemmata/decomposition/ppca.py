@@ -129,18 +129,22 @@ class _Factors(LatentModel):
     def e_step(self, X, weight, components):
         """Sum what the regressions of the columns on z need."""
         d, k = components[1].shape
-        statistics = np.zeros((d, (k + 1) * (k + 2) // 2)), np.zeros((d, k + 1)), np.zeros(d)
+        p = k * (k + 1) // 2
+        statistics = np.zeros((d, p)), np.zeros((d, p + k + 1)), np.zeros((d, k + 1)), np.zeros(d)
         return *kernels.expectation(X, weight, *components, *statistics), *statistics
 
     def m_step(self, statistics, parameters):
-        """Regress each column on z, where it is seen."""
-        (mean, loadings, noise), (_, seen, second, slope, misfit) = parameters, statistics
-        rows, columns = np.tril_indices(self.k + 1)
-        whole = np.empty((len(mean), self.k + 1, self.k + 1))
-        whole[:, rows, columns] = whole[:, columns, rows] = second
-        change = np.linalg.solve(whole, slope[:, :, None])[:, :, 0]
+        """Regress each column on z where it is seen: the change of (w, μ) solves E[z̃z̃ᵀ] δ = E[(x − μ − w·z) z̃], z̃ = (z, 1)."""
+        (mean, loadings, noise), (_, seen, spread, second, slope, misfit) = parameters, statistics
+        hidden = _whole(spread, self.k)
+        moments = _whole(second, self.k + 1)
+        moments[:, :-1, :-1] += hidden
+        blurred = np.einsum("jab,jb->ja", hidden, loadings)
+        slope = slope - np.column_stack([blurred, np.zeros(len(mean))])
+        change = np.linalg.solve(moments, slope[:, :, None])[:, :, 0]
         if self.noise is None:
-            noise = max(float((misfit - (change * slope).sum(axis=1)).sum()) / seen, self.floor)
+            left = misfit + (blurred * loadings).sum(axis=1) - (change * slope).sum(axis=1)
+            noise = max(float(left.sum()) / seen, self.floor)
         return mean + change[:, -1], loadings + change[:, :-1], noise
 
     def pack(self, parameters):
@@ -162,6 +166,14 @@ def prepared(mean, loadings, noise):
     """Give what the kernels need of the parameters."""
     loadings = np.ascontiguousarray(loadings)
     return mean, loadings, kernels.products(loadings), float(noise)
+
+
+def _whole(halves, k):
+    """Give symmetric matrices from their lower halves."""
+    rows, columns = np.tril_indices(k)
+    whole = np.empty((len(halves), k, k))
+    whole[:, rows, columns] = whole[:, columns, rows] = halves
+    return whole
 
 
 class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedByEM):
