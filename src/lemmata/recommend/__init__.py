@@ -1,3 +1,5 @@
 """Recommendations: what users would say of items, learned from the ratings that there are."""
 
-__all__: list[str] = []
+from lemmata.recommend.factorization import ProbabilisticMatrixFactorization
+
+__all__ = ["ProbabilisticMatrixFactorization"]
