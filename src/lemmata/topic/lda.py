@@ -28,7 +28,7 @@ from lemmata.topic.evaluation import completion_logs, left_to_right_logs, whole_
 from lemmata.topic.lda_certificate import certificate
 from lemmata.topic.model import TopicModel
 from lemmata.topic.online import Pace, online_block
-from lemmata.topic.variational import TIGHT, Rest, batch_step, distance, draw_start, settled, topics_bound, words_of
+from lemmata.topic.variational import FIRM, Rest, batch_step, distance, draw_start, settled, topics_bound, words_of
 
 ANY_FALL = 1.0  # nats a token; how much documents that change from one optimum to another can cost, no theorem says
 
@@ -176,22 +176,20 @@ class LatentDirichletAllocation(TopicModel):
         """Maximize the bound, in batches or online."""
         n_tokens, n_documents = extent
         start = draw_start(self.n_components, blocks.n_columns, *self._priors(), generator(self.random_state))
-        rest, learns = self._rest(), self._learns()
         if self.learning_method == "online":
             step = self._online_step(blocks, n_tokens, n_documents)
-            state = (*start, 0)
         else:
-            step, state = partial(batch_step, blocks, n_tokens, rest, self.tol, learns), tuple(start)
+            step = partial(batch_step, blocks, n_tokens, self._rest(), self.tol, self._learns())
 
         def fitted(state):
             return self._attributes(state[:3], blocks.dtype)
 
         # The bound of documents may fall, see `variational`; the driver then still keeps the last state, not the first.
         run = fitting.iterate(
-            step, state, tol=self.tol, monotone="up", rounding=ANY_FALL, name="variational Bayes", fitted=fitted
+            step, (*start, 0), tol=self.tol, monotone="up", rounding=ANY_FALL, name="variational Bayes", fitted=fitted
         )
         self.n_iter_, self.converged_, self.trace_ = run.n_iter, run.converged, run.trace
-        self._n_steps = run.state[3] if self.learning_method == "online" else run.n_iter
+        self._n_steps = run.state[3]
         self._keep(blocks, extent, run.state[:3])
 
     def _online_step(self, blocks, n_tokens, n_documents):
@@ -267,7 +265,7 @@ class LatentDirichletAllocation(TopicModel):
                 raise ValueError(f"{name} has the shape {np.shape(getattr(self, name))}, which is not that of a fit.")
         return self.components_.astype(float), self.doc_topic_prior_.astype(float), float(self.topic_word_prior_)
 
-    def _bound(self, blocks, rest=TIGHT):
+    def _bound(self, blocks, rest=FIRM):
         components, alpha, eta = self._posterior()
         return blocks.reduce(bound_block, words_of(components), alpha, rest) + topics_bound(components, eta)
 

@@ -13,7 +13,7 @@ from scipy.special import gammaln, psi
 
 from lemmata.core.blocks import Largest
 from lemmata.core.certificate import SABOTAGE, SAME_LIMIT, TINY, Certificate, Check, equi, nonnegative, same
-from lemmata.topic.variational import TIGHT, as_counts, documents_block, expected_logs, words_of
+from lemmata.topic.variational import TIGHT, as_counts, expected_logs, settled, words_of
 
 ENTRIES = 1 << 18  # stored counts whose shares of topics are held at a time
 EQUAL = 1e-4  # distance between two laws of words, half the sum of absolute differences, below which topics coincide
@@ -29,7 +29,7 @@ def divergence(pseudo, prior):
 
 def recount_block(X, weight, words, logs, alpha):
     """Sum over documents at rest: expected counts (topics, words), the bound, E log θ, and how far a document is from rest."""
-    gamma = documents_block(X, weight, words, alpha, TIGHT)[0]
+    gamma = settled(X, words, alpha, TIGHT)[0][:, : len(alpha)]
     values, columns, starts = as_counts(X)
     rows = np.repeat(np.arange(len(gamma)), np.diff(starts))
     weight = np.ones(len(gamma)) if weight is None else weight

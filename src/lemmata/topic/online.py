@@ -14,7 +14,7 @@ a step along the natural gradient of the bound. With ½ < κ ≤ 1 the steps add
 from typing import NamedTuple
 
 from lemmata.core.blocks import rows_of
-from lemmata.topic.variational import Posterior, Rest, moved, pass_block, topics_bound, words_of
+from lemmata.topic.variational import Posterior, Rest, Sums, moved, pass_block, topics_bound, words_of
 
 
 class Pace(NamedTuple):
@@ -34,9 +34,10 @@ def online_block(pace, X, weight, state, own):
     posterior = Posterior(*posterior)
     for start in range(0, X.shape[0], pace.batch_size):
         batch = rows_of((X, weight), slice(start, start + pace.batch_size))
-        part, counts, logs, n = pass_block(*batch, words_of(posterior.components), posterior.alpha, pace.rest)
-        bound += part + topics_bound(posterior.components, posterior.eta) * n / pace.total
-        target = moved(posterior, counts * (pace.total / n), logs, n, pace.learns)
+        sums = Sums(*pass_block(*batch, words_of(posterior.components), posterior.alpha, pace.rest))
+        scale = pace.total / sums.n_documents
+        bound += sums.bound + topics_bound(posterior.components, posterior.eta) / scale
+        target = moved(posterior, sums, pace.learns, scale)
         steps += 1
         rho = (pace.offset + steps) ** -pace.decay
         posterior = Posterior(*((1 - rho) * a + rho * b for a, b in zip(posterior, target, strict=True)))

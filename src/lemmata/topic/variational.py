@@ -13,15 +13,17 @@ a lower bound of the log evidence, with E log θ_dk = ψ(γ_dk) − ψ(Σγ_d). 
 A pass takes every document from one start, γ = α + n_d/K, through its own steps until they come to rest, and then moves λ [2].
 So γ is a function of λ, a fit and `transform` agree, and blocks keep nothing. (To go on from the γ of the pass before looks
 cheaper and could never lower L, but ends badly: e^ψ(γ) of a topic that a document has given up is next to nothing, so what the
-first topics, drawn at random, made of a document would last for ever.) Where a document has several optima, the start may lead
-to another one than a pass before, and L can then fall by what that document loses; nothing else lets it fall.
+first topics, drawn at random, made of a document would last for ever.) For the same reason documents take few steps in the
+first passes: while they are undecided the topics take shape, which costs less and ends higher. Where a document has several
+optima, the start may lead to another one than a pass before, and L can then fall by what that document loses; once documents
+come to rest, nothing else lets it fall.
 
 Kernels keep the table e^(E log β) by words, K numbers in a row that is padded to whole vectors, each word's row divided by its
 largest entry; a document copies the rows of its words into a buffer that stays in the cache. With z = x + 15/2
 
     e^ψ(x) = (z + 1/24z − 37/5760z³ + …) · exp(−Σ 1/(x + i), i < 8),
 
-where the sum is one fraction in u = x(x + 7): nothing but multiplications, two divisions and an exponential is left.
+where the sum is one fraction in u = x(x + 7): nothing but multiplications, a division and an exponential is left.
 
 [1] Blei, Ng & Jordan, J. Mach. Learn. Res. 3 (2003). [2] Hoffman, Blei & Bach, NeurIPS 23 (2010).
 """
@@ -42,7 +44,8 @@ from lemmata.probability.distributions.dirichlet import concentrations
 
 LANES = 8  # numbers in a vector: rows of the table are padded to whole ones
 LOWEST = -345.0  # logarithm of the least weight of a topic: the product of two such is still a number with all its digits
-FAR = 1e30  # beyond, x and x + 8 are the same number, and powers of it would overflow
+HURRY, BEGIN = 5, 20  # steps by which a document may take more in each pass, and passes after which it may take all
+FAR = 1e30  # beyond, x and x + 8 are the same number, and its ninth power would overflow
 
 
 @kernel
@@ -50,10 +53,10 @@ def _split(x):
     """Give e^ψ(x + 8) by its series, and the sum of 1/(x + i) for i < 8."""
     v = min(x, FAR)
     u = v * (v + 7.0)  # (x + i)(x + 7 − i) = u + i (7 − i), and 1/(x + i) + 1/(x + 7 − i) = (2x + 7)/(u + i (7 − i))
-    a, b = u * (u + 6.0), (u + 10.0) * (u + 12.0)
-    below = (2.0 * v + 7.0) * ((2.0 * u + 6.0) * b + (2.0 * u + 22.0) * a) / (a * b)
-    z = x + 7.5
-    r = 1.0 / z
+    a, b, z = u * (u + 6.0), (u + 10.0) * (u + 12.0), v + 7.5
+    once = 1.0 / (a * b * z)  # one division for both fractions
+    below = (2.0 * v + 7.0) * ((2.0 * u + 6.0) * b + (2.0 * u + 22.0) * a) * z * once
+    r = a * b * once
     t = r * r
     p = 0.08238185223878776  # of z⁻¹³, where the first term left out is below 5e-15; then of z⁻¹¹, …
     p = p * t - 0.020734675824368137
@@ -62,7 +65,7 @@ def _split(x):
     p = p * t + 0.003552482914462081
     p = p * t - 0.006423611111111111
     p = p * t + 0.041666666666666664
-    return z + r * p, below
+    return x + (7.5 + r * p), below
 
 
 @kernel
@@ -88,8 +91,8 @@ def exp_digammas(x, m, out, factor, bits, powers):
 def settle_documents(values, columns, starts, table, level, alpha, tol, most, gamma, bounds):
     """Take documents from their start to rest; write their γ, padded by ones, and their part of the bound.
 
-    A document rests when a step moves γ by no more than tol on average over the topics, or after so many steps; return how
-    many steps all of them took.
+    A document rests when a step moves γ by no more than tol on average over the topics; return how many were still moving after
+    so many steps.
     """
     n, m, k = len(starts) - 1, table.shape[1], len(alpha)
     longest = 1
@@ -100,7 +103,7 @@ def settle_documents(values, columns, starts, table, level, alpha, tol, most, ga
     powers = bits.view(np.float64)
     prior, g, start = np.ones(m), np.empty(m), np.zeros(m)  # where topics are padding, γ = 1 meets rows of zeros: nothing moves
     start[:k] = 1.0 / k
-    whole, constant, n_steps = 0.0, 0.0, 0
+    whole, constant, restless = 0.0, 0.0, 0
     for t in range(k):
         prior[t] = alpha[t]
         whole += alpha[t]
@@ -139,7 +142,7 @@ def settle_documents(values, columns, starts, table, level, alpha, tol, most, ga
                 change += abs(moved - g[t])
                 g[t] = moved
             steps += 1
-        n_steps += steps
+        restless += change > tol * k
         exp_digammas(g, m, theta, factor, bits, powers)
         for j in range(size):
             norm = 0.0
@@ -153,7 +156,7 @@ def settle_documents(values, columns, starts, table, level, alpha, tol, most, ga
         bounds[i] = value - (length + whole - total) * digamma(total) - math.lgamma(total)
         for t in range(m):
             gamma[i, t] = g[t]
-    return n_steps
+    return restless
 
 
 @kernel
@@ -191,6 +194,7 @@ class Rest(NamedTuple):
 
 
 TIGHT = Rest(1e-9, 100_000)  # for what is compared with what someone else computes
+FIRM = Rest(1e-5, 10_000)  # for bounds, whose error is of the order of the square
 
 
 def expected_logs(pseudo):
@@ -214,25 +218,29 @@ def as_counts(X):
 
 
 def settled(X, words, alpha, rest):
-    """Take the documents of a block to rest; give their γ, padded, and their parts of the bound."""
+    """Take the documents of a block to rest; give their γ, padded, their parts of the bound, and how many still moved."""
     gamma, bounds = np.empty((X.shape[0], words.table.shape[1])), np.empty(X.shape[0])
-    settle_documents(*as_counts(X), *words, alpha, *rest, gamma, bounds)
-    return gamma, bounds
+    restless = settle_documents(*as_counts(X), *words, alpha, *rest, gamma, bounds)
+    return gamma, bounds, restless
 
 
-def documents_block(X, weight, words, alpha, rest):
-    """Give γ of each document, and its part of the bound."""
-    gamma, bounds = settled(X, words, alpha, rest)
-    return gamma[:, : len(alpha)], bounds
+class Sums(NamedTuple):
+    """What a pass sums over documents: the bound, counts (words, m), E log θ, how many they are, and how many still moved."""
+
+    bound: float
+    counts: np.ndarray
+    logs: np.ndarray
+    n_documents: float
+    restless: int
 
 
 def pass_block(X, weight, words, alpha, rest):
-    """Sum over documents: their parts of the bound, expected counts (words, m), E log θ, how many they are."""
+    """Sum over the documents of a block, as `Sums` says."""
     weight = np.ones(X.shape[0]) if weight is None else weight.astype(float)
-    gamma, bounds = settled(X, words, alpha, rest)
+    gamma, bounds, restless = settled(X, words, alpha, rest)
     counts = np.zeros(words.table.shape)
     count_words(*as_counts(X), weight, words.table, gamma, counts)
-    return float(weight @ bounds), counts, weight @ expected_logs(gamma[:, : len(alpha)]), float(weight.sum())
+    return float(weight @ bounds), counts, weight @ expected_logs(gamma[:, : len(alpha)]), float(weight.sum()), restless
 
 
 def topics_bound(components, eta):
@@ -268,12 +276,15 @@ def learned_eta(components):
     return float(np.exp(log_eta))
 
 
-def moved(posterior, counts, logs, n_documents, learns):
-    """Give the posterior that maximizes the bound given the documents' γ; `learns` says whether α and η are learned too."""
-    components = posterior.eta + counts[:, : len(posterior.alpha)].T
+def moved(posterior, sums, learns, scale=1.0):
+    """Give the posterior that maximizes the bound given the documents' γ; `learns` says whether α and η are learned too.
+
+    The scale is that of the corpus to the documents that were summed over.
+    """
+    components = posterior.eta + scale * sums.counts[:, : len(posterior.alpha)].T
     alpha, eta = posterior.alpha, posterior.eta
     if learns[0] and len(alpha) > 1:
-        alpha = learned_alpha(logs / n_documents, alpha / alpha.sum())
+        alpha = learned_alpha(sums.logs / sums.n_documents, alpha / alpha.sum())
     if learns[1] and components.shape[1] > 1:
         eta = learned_eta(components)
     return Posterior(components, alpha, eta)
@@ -285,13 +296,14 @@ def distance(one, other):
 
 
 def batch_step(blocks, n_tokens, rest, tol, learns, state):
-    """Pass over all documents; return (λ, α and η, bound a token, how far they moved).
+    """Pass over all documents; return ((λ, α, η, passes), bound a token, how far λ, α and η moved).
 
     What hardly moves is kept as it is: that it is at rest is known of it, not of the next.
     """
-    posterior = Posterior(*state)
-    bound, counts, logs, n_documents = blocks.reduce(pass_block, words_of(posterior.components), posterior.alpha, rest)
-    after = moved(posterior, counts, logs, n_documents, learns)
-    change = distance(after, posterior)
-    bound += topics_bound(posterior.components, posterior.eta)
-    return tuple(posterior if change <= tol else after), bound / max(n_tokens, TINY), change
+    *posterior, passes = state
+    posterior, most = Posterior(*posterior), min(rest.most, HURRY * (passes + 1)) if passes < BEGIN else rest.most
+    sums = Sums(*blocks.reduce(pass_block, words_of(posterior.components), posterior.alpha, Rest(rest.tol, most)))
+    after = moved(posterior, sums, learns)
+    change = distance(after, posterior) if most == rest.most or not sums.restless else np.inf
+    bound = sums.bound + topics_bound(posterior.components, posterior.eta)
+    return (*(posterior if change <= tol else after), passes + 1), bound / max(n_tokens, TINY), change
