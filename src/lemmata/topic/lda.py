@@ -5,7 +5,8 @@ is drawn, independently, from the mixture Σₖ θ_dk βₖ. η governs how few 
 `variational` has the approximation of the posterior and its steps, `online` the same in minibatches, `gibbs` draws from the
 posterior instead; `evaluation` says how probable unseen documents are, `coherence` whether top words go together.
 
-Certificate of a variational fit (`lda_certificate`): a stationary point of the bound, computed by another way.
+Certificate of a variational fit (`lda_certificate`): a stationary point of the bound, computed by another way. Of a chain
+(`gibbs_chain`): the draws are what they claim to be, and the chain is at rest.
 """
 
 from functools import partial
@@ -25,6 +26,7 @@ from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model.stochastic import fold
 from lemmata.topic.evaluation import completion_logs, left_to_right_logs, whole_counts
+from lemmata.topic.gibbs_chain import Chain, Plan, chain_certificate, tokens_of
 from lemmata.topic.lda_certificate import certificate
 from lemmata.topic.model import TopicModel
 from lemmata.topic.online import Pace, online_block
@@ -62,11 +64,13 @@ class LatentDirichletAllocation(TopicModel):
     learning_method : "batch" moves the topics once a pass over all documents, "online" after every `batch_size` documents.
     learning_decay : κ of online steps, whose size is (learning_offset + steps)^−κ; in (½, 1] they converge.
     learning_offset : τ of online steps; larger makes the first ones smaller.
-    max_iter : Passes over the documents at most.
+    max_iter : Passes over the documents at most; of "gibbs" the number of sweeps.
     batch_size : Documents of an online step.
     tol : Stop when a pass moves the topics (and priors, if learned) by no more than this share of their size.
     mean_change_tol : The steps of a document end when its pseudo-counts of topics move by no more, on average.
     max_doc_update_iter : Steps of a document at most.
+    burn_in : Sweeps of "gibbs" at the start that are forgotten. Default: half of them.
+    thinning : After the burn-in every so many-th sweep is kept, the last among them.
     total_samples : Documents of the corpus, for `partial_fit`, which sees parts of it.
     n_jobs : Threads; None for as many as `lemmata.config` says, −1 for all.
     verbose : 1 shows a progress bar.
@@ -76,14 +80,18 @@ class LatentDirichletAllocation(TopicModel):
 
     Attributes
     ----------
-    components_ : (n_components, n_features), λ: pseudo-counts of each word in each topic.
+    components_ : (n_components, n_features), λ: pseudo-counts of each word in each topic; of "gibbs" the mean counts of the
+        draws kept, plus η.
     doc_topic_prior_ : (n_components,), α.
     topic_word_prior_ : η.
-    bound_ : Lower bound of the log evidence of the documents, under the fitted posterior.
+    bound_ : Lower bound of the log evidence of the documents, under the fitted posterior; not of "gibbs".
+    assignments_ : Of "gibbs" only: (n_draws, n_tokens), topics of all tokens in the draws kept, document by document and in it
+        word by word, a word that occurs n times n times. Where these would be more than 2²⁶, fewer draws are kept.
+    log_joint_ : Of "gibbs" only: log p(words, topics) of all tokens, in the last draw.
     document_length_ : Mean number of words of a document.
     n_iter_ : Passes over the documents.
     converged_ : Whether they met tol.
-    trace_ : The bound a word, at each pass.
+    trace_ : The bound a word, at each pass; of "gibbs" log p(words, topics) a word, after each sweep.
 
     Examples
     --------
@@ -116,6 +124,8 @@ class LatentDirichletAllocation(TopicModel):
         "tol": [Interval(Real, 0, None, closed="left")],
         "mean_change_tol": [Interval(Real, 0, None, closed="left")],
         "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
+        "burn_in": [Interval(Integral, 0, None, closed="left"), None],
+        "thinning": [Interval(Integral, 1, None, closed="left")],
         "total_samples": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
@@ -138,6 +148,8 @@ class LatentDirichletAllocation(TopicModel):
         tol=1e-4,
         mean_change_tol=1e-6,
         max_doc_update_iter=1000,
+        burn_in=None,
+        thinning=10,
         total_samples=1e6,
         n_jobs=None,
         verbose=0,
@@ -156,6 +168,8 @@ class LatentDirichletAllocation(TopicModel):
         self.tol = tol
         self.mean_change_tol = mean_change_tol
         self.max_doc_update_iter = max_doc_update_iter
+        self.burn_in = burn_in
+        self.thinning = thinning
         self.total_samples = total_samples
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -168,9 +182,35 @@ class LatentDirichletAllocation(TopicModel):
         blocks, extent = self._documents(X, sample_weight, reset=True)
         with serial_blas(), jobs(self.n_jobs), self._fitting(blocks, X=X, y=y) as fitting:
             if self.method == "gibbs":
-                raise NotImplementedError("The Gibbs sampler is not there yet.")
-            self._fit_variational(blocks, extent, fitting)
+                self._fit_gibbs(blocks, extent, fitting)
+            else:
+                self._fit_variational(blocks, extent, fitting)
         return self
+
+    def _fit_gibbs(self, blocks, extent, fitting):
+        """Draw from the posterior, and keep some of the draws."""
+        burn_in = self.max_iter // 2 if self.burn_in is None else self.burn_in
+        if burn_in >= self.max_iter:
+            raise ValueError(f"burn_in={burn_in} leaves nothing of max_iter={self.max_iter} sweeps; lower it or sweep more.")
+        chain = Chain(tokens_of(blocks), self.n_components, Plan(self.max_iter, burn_in, self.thinning, self._learns()))
+
+        def fitted(state):
+            posterior, draws, joint = chain.attributes(state)
+            return {**self._attributes(posterior, blocks.dtype), "assignments_": draws, "log_joint_": joint}
+
+        run = fitting.iterate(
+            chain.step,
+            chain.start(*self._priors(), self.random_state),
+            tol=0.0,
+            monotone="up",  # only so that the last state counts, not the best:
+            rounding=np.inf,  # log p(w, z) may go either way
+            name="Gibbs sampling",
+            fitted=fitted,
+        )
+        for name, value in fitted(run.state).items():
+            setattr(self, name, value)
+        self.document_length_ = extent[0] / extent[1]
+        self.n_iter_, self.converged_, self.trace_ = run.n_iter, run.converged, run.trace
 
     def _fit_variational(self, blocks, extent, fitting):
         """Maximize the bound, in batches or online."""
@@ -343,8 +383,13 @@ class LatentDirichletAllocation(TopicModel):
         return csr_array((np.concatenate(values), np.concatenate(columns), starts), shape=(n_samples, topics.shape[1]))
 
     def certify(self, X, y=None, sample_weight=None):
-        """Prove that the fit is stationary: a pass, computed by another way, leaves the topics where they are."""
+        """Prove that the fit is stationary: a pass, computed by another way, leaves the topics where they are.
+
+        Of "gibbs": prove that the draws are what they claim to be, and show that the chain stays where it is.
+        """
         posterior = self._posterior()
         blocks, extent = self._documents(X, sample_weight)
         with serial_blas(), jobs(self.n_jobs):
+            if self.method == "gibbs":
+                return chain_certificate(self, tokens_of(blocks), posterior, self._priors(), self._learns())
             return certificate(self, blocks, extent, posterior)
