@@ -31,6 +31,7 @@ FAMILIES = (
     "mixture_missing",
     "mixture_out_of_core",
     "gibbs",
+    "lda_gibbs",
     "decomposition",
     "hmm",
     "long_sequence",
@@ -61,6 +62,7 @@ PACKAGES = (
     "pyagrum",
     "pgmpy",
     "emcee",
+    "tomotopy",
     "pyarrow",
 )
 

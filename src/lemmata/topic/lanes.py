@@ -11,7 +11,6 @@ The compiler's own vectorization finds neither of the two searches, so the instr
 compiler's language; a processor with narrower vectors takes two or four of its own for one of these.
 """
 
-import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
@@ -44,6 +43,7 @@ def choose(weights, a, counts, b, sums, c, n, gamma, share):
 
     Examples
     --------
+    >>> import numpy as np
     >>> weights, counts, sums = np.ones(16, np.float32), np.zeros(16, np.int32), np.full(room(16), np.inf, np.float32)
     >>> counts[3] = 84
     >>> int(choose(weights, 0, counts, 0, sums, 0, 16, np.float32(1), np.float32(0.5)))
