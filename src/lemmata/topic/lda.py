@@ -266,21 +266,16 @@ class LatentDirichletAllocation(TopicModel):
         return Rest(self.mean_change_tol, self.max_doc_update_iter)
 
     def _learns(self):
-        return self._asked("doc_topic_prior") == "learn", self._asked("topic_word_prior") == "learn"
-
-    def _asked(self, name):
-        """Give a prior as it was asked for: "learn", None or numbers."""
-        value = getattr(self, name)
-        return value if value is None or isinstance(value, str) else np.asarray(value, dtype=float)
+        return isinstance(self.doc_topic_prior, str), isinstance(self.topic_word_prior, str)
 
     def _priors(self):
         """Give α, one number a topic, and η, to begin with."""
-        k, alpha, eta = self.n_components, self._asked("doc_topic_prior"), self._asked("topic_word_prior")
-        alpha = np.full(k, 1.0 / k) if alpha is None or isinstance(alpha, str) else alpha
-        alpha = np.full(k, float(alpha)) if alpha.ndim == 0 else alpha.copy()
+        k, learns, alpha, eta = self.n_components, self._learns(), self.doc_topic_prior, self.topic_word_prior
+        alpha = np.array(1.0 / k if alpha is None or learns[0] else alpha, dtype=float)
+        alpha = np.full(k, alpha) if alpha.ndim == 0 else alpha
         if alpha.shape != (k,) or not (np.isfinite(alpha) & (alpha > 0)).all():
             raise ValueError(f"doc_topic_prior must be {k} positive numbers, one a topic; got {self.doc_topic_prior!r}.")
-        return alpha, 1.0 / k if eta is None or isinstance(eta, str) else float(eta)
+        return alpha, 1.0 / k if eta is None or learns[1] else float(eta)
 
     def _attributes(self, posterior, dtype):
         components, alpha, eta = posterior

@@ -14,7 +14,7 @@ a step along the natural gradient of the bound. With ½ < κ ≤ 1 the steps add
 from typing import NamedTuple
 
 from lemmata.core.blocks import rows_of
-from lemmata.topic.variational import Posterior, Rest, Sums, moved, pass_block, topics_bound, words_of
+from lemmata.topic.variational import BEGIN, Posterior, Rest, Sums, moved, pass_block, topics_bound, words_of
 
 
 class Pace(NamedTuple):
@@ -37,7 +37,7 @@ def online_block(pace, X, weight, state, own):
         sums = Sums(*pass_block(*batch, words_of(posterior.components), posterior.alpha, pace.rest))
         scale = pace.total / sums.n_documents
         bound += sums.bound + topics_bound(posterior.components, posterior.eta) / scale
-        target = moved(posterior, sums, pace.learns, scale)
+        target = moved(posterior, sums, pace.learns if steps >= BEGIN else (False, False), scale)
         steps += 1
         rho = (pace.offset + steps) ** -pace.decay
         posterior = Posterior(*((1 - rho) * a + rho * b for a, b in zip(posterior, target, strict=True)))

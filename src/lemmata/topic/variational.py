@@ -14,9 +14,9 @@ A pass takes every document from one start, γ = α + n_d/K, through its own ste
 So γ is a function of λ, a fit and `transform` agree, and blocks keep nothing. (To go on from the γ of the pass before looks
 cheaper and could never lower L, but ends badly: e^ψ(γ) of a topic that a document has given up is next to nothing, so what the
 first topics, drawn at random, made of a document would last for ever.) For the same reason documents take few steps in the
-first passes: while they are undecided the topics take shape, which costs less and ends higher. Where a document has several
-optima, the start may lead to another one than a pass before, and L can then fall by what that document loses; once documents
-come to rest, nothing else lets it fall.
+first passes: while they are undecided the topics take shape, which costs less and ends higher; and priors are not learned from
+undecided documents. Where a document has several optima, the start may lead to another one than a pass before, and L can then
+fall by what that document loses; once documents come to rest, nothing else lets it fall.
 
 Kernels keep the table e^(E log β) by words, K numbers in a row that is padded to whole vectors, each word's row divided by its
 largest entry; a document copies the rows of its words into a buffer that stays in the cache. With z = x + 15/2
@@ -44,7 +44,10 @@ from lemmata.probability.distributions.dirichlet import concentrations
 
 LANES = 8  # numbers in a vector: rows of the table are padded to whole ones
 LOWEST = -345.0  # logarithm of the least weight of a topic: the product of two such is still a number with all its digits
-HURRY, BEGIN = 5, 20  # steps by which a document may take more in each pass, and passes after which it may take all
+HURRY, BEGIN = (
+    5,
+    20,
+)  # steps by which a document may take more in each pass; passes after which it may take all, and priors move
 FAR = 1e30  # beyond, x and x + 8 are the same number, and its ninth power would overflow
 
 
@@ -194,7 +197,7 @@ class Rest(NamedTuple):
 
 
 TIGHT = Rest(1e-9, 100_000)  # for what is compared with what someone else computes
-FIRM = Rest(1e-5, 10_000)  # for bounds, whose error is of the order of the square
+FIRM = Rest(1e-6, 10_000)  # for bounds, whose error is of the order of the square
 
 
 def expected_logs(pseudo):
@@ -301,9 +304,11 @@ def batch_step(blocks, n_tokens, rest, tol, learns, state):
     What hardly moves is kept as it is: that it is at rest is known of it, not of the next.
     """
     *posterior, passes = state
-    posterior, most = Posterior(*posterior), min(rest.most, HURRY * (passes + 1)) if passes < BEGIN else rest.most
+    posterior, begun = Posterior(*posterior), passes >= BEGIN
+    most = rest.most if begun else min(rest.most, HURRY * (passes + 1))
     sums = Sums(*blocks.reduce(pass_block, words_of(posterior.components), posterior.alpha, Rest(rest.tol, most)))
-    after = moved(posterior, sums, learns)
-    change = distance(after, posterior) if most == rest.most or not sums.restless else np.inf
+    after = moved(posterior, sums, learns if begun else (False, False))
+    known = (most == rest.most or not sums.restless) and (begun or not any(learns))
+    change = distance(after, posterior) if known else np.inf
     bound = sums.bound + topics_bound(posterior.components, posterior.eta)
     return (*(posterior if change <= tol else after), passes + 1), bound / max(n_tokens, TINY), change
