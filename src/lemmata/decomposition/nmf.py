@@ -4,17 +4,17 @@ Minimize, over both factors,
 
     F(W, H) = Σᵢⱼ sᵢ mᵢⱼ ℓ(xᵢⱼ, (WH)ᵢⱼ) + α_W d (ρ Σ sW + ½(1−ρ) Σ sW²) + α_H S (ρ ΣH + ½(1−ρ) ΣH²)
 
-with ℓ(x, y) = ½(x − y)² ("squared") or x log(x/y) − x + y ("kl", counts that are Poisson with the means WH). Rows have weights sᵢ,
-which sum to S, entries have weights mᵢⱼ: 0 where an entry is missing. Given one factor the loss is convex in the other;
-together it is not, and the least loss of all is hard to find [1]. Multiplicative updates [2], solver "mu",
+with ℓ(x, y) = ½(x − y)² ("squared") or x log(x/y) − x + y ("kl", counts that are Poisson with the means WH). Rows have
+weights sᵢ, which sum to S, entries have weights mᵢⱼ: 0 where an entry is missing. Given one factor the loss is convex in the
+other; together it is not, and the least loss of all is hard to find [1]. Multiplicative updates [2], solver "mu",
 
     H ← H ∘ (WᵀX) / (WᵀWH),   W ← W ∘ (XHᵀ) / (WHHᵀ)         and for "kl", with V = X/(WH),
     Hᵣⱼ ← Hᵣⱼ Σᵢ WᵢᵣVᵢⱼ / Σᵢ Wᵢᵣ,   Wᵢᵣ ← Wᵢᵣ Σⱼ HᵣⱼVᵢⱼ / Σⱼ Hᵣⱼ,
 
-never raise it but are slow, and what is zero stays zero. Solver "cd" descends along coordinates (`nmf_rows`), or by Newton's method
-(`nmf_kl`), and looks ahead (`nmf_descent`).
-Certificate (`nmf_certificate`): H ≥ 0; the best W for this H, found anew and proved to be it; H is stationary given W, also where it
-is zero; the error is what is stored; and how far at most it is above that of the best factors of any sign (Eckart & Young).
+never raise it but are slow, and what is zero stays zero. Solver "cd" descends along coordinates (`nmf_rows`), or by Newton's
+method (`nmf_kl`), and looks ahead (`nmf_descent`). Certificate (`nmf_certificate`): H ≥ 0; the best W for this H, found anew
+and proved to be it; H is stationary given W, also where it is zero; the error is what is stored; and how far at most it is
+above that of the best factors of any sign (Eckart & Young).
 
 [1] Vavasis, SIAM Journal on Optimization 20 (2009). [2] Lee & Seung, Nature 401 (1999); NIPS (2000).
 """
@@ -39,7 +39,7 @@ from lemmata.decomposition.nmf_start import start
 
 STARTS = ("nndsvd", "nndsvda", "nndsvdar", "random")
 ROUNDS = {"squared": 8, "kl": 2}  # in which "cd" improves a factor before it turns to the other: more gain no more
-SMALL = 3e7  # entries × n_components² up to which a pass of Newton's method for "kl" takes a blink, and ends the fit much sooner
+SMALL = 3e7  # entries × n_components² up to which Newton's method for "kl" takes a blink for a pass, and far fewer of them
 
 
 class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimator):
@@ -49,8 +49,8 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
     ----------
     n_components : Number of parts; "auto" takes that of `init`, if it is given, else the number of columns.
     loss : "squared", or "kl" for counts: the generalized Kullback–Leibler divergence.
-    solver : "cd", coordinate descent with momentum (for "kl" Newton's method, or multiplicative updates where a table is large, both
-        with momentum), or "mu", plain multiplicative updates.
+    solver : "cd", coordinate descent with momentum (for "kl" Newton's method, or multiplicative updates where a table is
+        large, both with momentum), or "mu", plain multiplicative updates.
     init : "nndsvd", "nndsvda", "nndsvdar", "random", or an array H (n_components, n_features), or a tuple (W, H). None is
         "nndsvd" where zeros can be left again (squared loss, "cd"), else "nndsvda".
     tol : Stop when an update moves no factor by more than this share of its size, whatever the units of the parts.
@@ -82,6 +82,13 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
            [4., 4., 0.],
            [2., 3., 1.]])
     >>> print(model.certify(X))
+    NMF(n_components=2, random_state=0): certificate holds (local)
+      check         value     limit  kind   claim
+      non-negative  0.0e+00 ≤ 0e+00  proof  no entry of the parts is negative
+      W             ...
+      H             ...
+      error         ...
+      excess        ...
     """
 
     _parameter_constraints = {
@@ -106,7 +113,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         loss="squared",
         solver="cd",
         init=None,
-        tol=1e-6,
+        tol=1e-5,
         max_iter=2000,
         alpha_W=0.0,
         alpha_H="same",
@@ -142,8 +149,8 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
 
         Parameters
         ----------
-        mask : Weights of the entries, an array or sparse matrix of the shape of X: 0 or False where an entry is not seen, 1 where
-            it is, other numbers where it counts more or less. Entries that are NaN are not seen either.
+        mask : Weights of the entries, an array or sparse matrix of the shape of X: 0 or False where an entry is not seen, 1
+            where it is, other numbers where it counts more or less. Entries that are NaN are not seen either.
         """
         table = self._table(X, mask, sample_weight, reset=True)
         table.refuse_empty_columns()

@@ -4,11 +4,11 @@ W is no part of the model: the checker finds the best one for H anew, and proves
 
     w = (w − g/q)₊   in every coordinate, g the gradient and q > 0 any scale,
 
-makes it the least. The same equation for H, given this W, makes H stationary, also where it is zero and multiplicative updates would
-be stuck: there the gradient must not be negative. Both factors together may still have better ones elsewhere. In the scale q of the
-second derivatives, and parts in units of what they contribute, nothing depends on how a part's size is shared by W and H. All sums
-here are written again, in NumPy and SciPy. The best factors of any sign have the error of the singular values left out [1], and no
-others have less: how far above it the fit is bounds how far it is above the best fit.
+makes it the least. The same equation for H, given this W, makes H stationary, also where it is zero and multiplicative
+updates would be stuck: there the gradient must not be negative. Both factors together may still have better ones elsewhere.
+In the scale q of the second derivatives, and parts in units of what they contribute, nothing depends on how a part's size is
+shared by W and H. All sums here are written again, in NumPy and SciPy. The best factors of any sign have the error of the
+singular values left out [1], and no others have less: how far above it the fit is bounds how far it is above the best fit.
 
 [1] Eckart & Young, Psychometrika 1 (1936).
 """
@@ -33,7 +33,7 @@ def certificate(table, loss, H, stored, subject):
     moved = check.measure(moved / max(size, TINY))
     known = (stored / table.unit ** (loss.power / 2)) ** 2
     checks = [
-        Check("non-negative", float(max(-H.min(), 0.0)), 0.0, "proof", "no entry of the parts is negative"),
+        Check("non-negative", abs(float(np.minimum(H, 0.0).min())), 0.0, "proof", "no entry of the parts is negative"),
         Check("W", float(moved), BEST_LIMIT, "proof", "no other W is better for these parts"),
         check.parts(blocks, W, H),
         same(known, 2 * error, "error", "the stored error is that of the best W, squared", floor=ROUNDING * total),
@@ -123,8 +123,8 @@ class DivergenceCheck:
     def __init__(self, loss):
         self.loss = loss
 
-    def _listed(self, X, weight, W, H):
-        """Give the seen entries with x > 0, or all where some are missing, their rows, weights, values and fits."""
+    def _listed(self, X, W, H):
+        """Give the entries with x > 0, or all that are seen where some are missing: weights, values, x/wh and x/(wh)²."""
         seen = entries(X, self.loss.layout)
         rows = np.repeat(np.arange(len(W)), np.diff(seen.indptr))
         fits = np.zeros(len(rows))
@@ -134,12 +134,12 @@ class DivergenceCheck:
         values = seen.values * self.loss.inverse
         ratio = np.divide(values, fits, out=np.zeros_like(fits), where=fits > 0)
         bend = np.divide(ratio, fits, out=np.zeros_like(fits), where=fits > 0)
-        return seen, marks, values, fits, ratio, bend
+        return seen, marks, values, ratio, bend
 
     def rows_block(self, X, weight, W, H):
         """Sum, over rows, the mass that steps along the coordinates of W would move, that of W, and those of WH and X."""
         loss, s, shape = self.loss, ones_or(weight, X.shape[0])[:, None], (X.shape[0], len(H))
-        seen, marks, values, fits, ratio, bend = self._listed(X, weight, W, H)
+        seen, marks, values, ratio, bend = self._listed(X, W, H)
         missing = loss.layout.missing
         cost = matrix(seen, marks, shape) @ H if missing else np.broadcast_to(H.sum(axis=0), W.shape)
         gradient = cost + loss.penalty_W + loss.ridge_W * W - matrix(seen, marks * ratio, shape) @ H
@@ -152,7 +152,7 @@ class DivergenceCheck:
     def sums_block(self, X, weight, W, H):
         """Sum what the equations of H need, with W as it is."""
         shape, weighted = (X.shape[0], len(H)), ones_or(weight, X.shape[0])[:, None] * W
-        seen, marks, _, _, ratio, bend = self._listed(X, weight, W, H)
+        seen, marks, _, ratio, bend = self._listed(X, W, H)
         missing = self.loss.layout.missing
         mass = matrix(seen, marks, shape).T @ weighted if missing else weighted.sum(axis=0)[None]
         return (matrix(seen, marks * ratio, shape).T @ weighted, mass, matrix(seen, marks * bend, shape).T @ (weighted * W)), W

@@ -1,8 +1,9 @@
 """The iteration of a non-negative factorization: passes over the rows that improve W, and H between them.
 
-Plain alternation converges slowly where the two factors trade with each other, so each pass looks at H ahead of where it is, by a
-step in the direction that it came from [1]. If the loss there is larger than at the last pass, the pass is done again at H itself,
-where it cannot be: the loss never rises, and the momentum is lowered. Each block keeps its rows of W where it lives.
+Plain alternation converges slowly where the two factors trade with each other, so each pass looks at H ahead of where it is,
+by a step in the direction that it came from [1]. If the loss there is larger than at the last pass, the pass is done again at
+H itself, where it cannot be: the loss never rises, and the momentum is lowered. Each block keeps its rows of W where it
+lives.
 
 [1] Ang & Gillis, Neural Computation 31 (2019).
 """

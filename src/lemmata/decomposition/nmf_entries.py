@@ -1,8 +1,8 @@
 """The seen entries of a block, row by row: where they are, what they are, how much they count.
 
-A table is complete, or some of its entries are missing: NaN in a dense table, or entries that a mask leaves out. A mask may also
-let entries count more or less than once. A table with a mask travels through `Blocks` as one table of twice the columns, the
-values (zero where nothing is seen) and then the weights, so that both are cut alike wherever the rows live.
+A table is complete, or some of its entries are missing: NaN in a dense table, or entries that a mask leaves out. A mask may
+also let entries count more or less than once. A table with a mask travels through `Blocks` as one table of twice the columns,
+the values (zero where nothing is seen) and then the weights, so that both are cut alike wherever the rows live.
 """
 
 from typing import NamedTuple
@@ -62,7 +62,7 @@ def gather_pairs(starts, columns, data, indptr, indices, values, marks):
 
 
 class Entries(NamedTuple):
-    """Seen entries in rows: row i has those from indptr[i] to indptr[i + 1]; `marks` are their weights, or empty if all are 1."""
+    """Seen entries, those of row i from indptr[i] to indptr[i + 1]; `marks` are their weights, or empty if all are 1."""
 
     indptr: np.ndarray
     indices: np.ndarray
@@ -74,7 +74,8 @@ def entries(X, layout):
     """List the seen entries of a block; of a complete block those that are not zero."""
     n = X.shape[0]
     if is_sparse(X) and not layout.paired:
-        return Entries(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data.astype(float, copy=False), NONE)
+        indices, values = X.indices.astype(np.int32, copy=False), X.data.astype(float, copy=False)
+        return Entries(X.indptr.astype(np.int64), indices, values, NONE)
     room = X.nnz // 2 if is_sparse(X) else n * layout.n_columns
     indptr, indices, values = np.zeros(n + 1, np.int64), np.empty(room, np.int32), np.empty(room)
     marks = np.empty(room if layout.missing else 0)
@@ -98,8 +99,8 @@ def pair(X, mask):
         seen.sum_duplicates()
         values = _looked_up(seen, rows, weights.indices)
         present = ~np.isnan(values)
-        parts = [coo_array((data[present], (rows[present], weights.indices[present])), shape=X.shape) for data in
-                 (values, weights.data)]
+        places = rows[present], weights.indices[present]
+        parts = [coo_array((data[present], places), shape=X.shape) for data in (values, weights.data)]
         return hstack(parts, format="csr")  # keeps zeros that are stored: they are seen
     weights = np.asarray(mask.toarray() if is_sparse(mask) else mask, dtype=X.dtype)
     weights = np.where(np.isnan(X), 0, weights)
@@ -140,7 +141,7 @@ def ones_or(weight, n):
 
 
 def look_block(X, weight):
-    """Find the largest entry of a block, how far the least is below zero, and whether any is NaN; weigh the rows and entries."""
+    """Find the largest entry of a block, how far the least is below zero, any NaN, and the weights of rows and entries."""
     values = X.data if is_sparse(X) else X
     holes = bool(np.isnan(values.sum()))
     largest, least = (np.nanmax, np.nanmin) if holes and not np.isnan(values).all() else (np.max, np.min)

@@ -2,16 +2,16 @@
 
     F(W, H) = Σᵢ sᵢ Σⱼ mᵢⱼ (xᵢⱼ log(xᵢⱼ/wᵢ·hⱼ) − xᵢⱼ + wᵢ·hⱼ) + penalties
 
-Up to a constant it is the negative log-likelihood of counts xᵢⱼ that are Poisson with the means wᵢ·hⱼ. A pass over the rows improves
-each wᵢ by multiplicative updates, while its entries are in the cache, and sums Σᵢ sᵢmᵢⱼ wᵢ xᵢⱼ/(wᵢ·hⱼ) and Σᵢ sᵢmᵢⱼ wᵢ, from which H has
-its own update. After it, and without penalties, Σ WH = Σ X [1].
+Up to a constant it is the negative log-likelihood of counts xᵢⱼ that are Poisson with the means wᵢ·hⱼ. A pass over the rows
+improves each wᵢ by multiplicative updates, while its entries are in the cache, and sums Σᵢ sᵢmᵢⱼ wᵢ xᵢⱼ/(wᵢ·hⱼ) and Σᵢ sᵢmᵢⱼ
+wᵢ, from which H has its own update. After it, and without penalties, Σ WH = Σ X [1].
 
 [1] Lee & Seung, NIPS (2000).
 """
 
 import numpy as np
 
-from lemmata.decomposition import nmf_kl_rows, nmf_rows
+from lemmata.decomposition import nmf_kl_pass, nmf_kl_rows, nmf_rows
 from lemmata.decomposition.nmf_entries import entries, ones_or
 from lemmata.decomposition.nmf_squared import share
 
@@ -46,7 +46,7 @@ class Divergence:
         logs = (v, v.view(np.int64), exponent, fraction, fraction.view(np.int64))
         weight, shared = ones_or(weight, X.shape[0]), H.sum(axis=0) + self.penalty_W
         options = (shared, self.penalty_W, self.ridge_W, self.n_rounds, pulls, mass, bends)
-        found = nmf_kl_rows.pass_rows(*seen, self.inverse, weight, W, fresh, H, *options, *logs, *room(k))
+        found = nmf_kl_pass.pass_rows(*seen, self.inverse, weight, W, fresh, H, *options, *logs, *room(k))
         return (pulls, mass, bends, np.array(found)), W
 
     def objective(self, sums, H, total):
@@ -56,14 +56,14 @@ class Divergence:
     def improve(self, sums, H):
         """Update H by the sums of a pass; return it, where Newton's method would go, and which shares of the mass would move.
 
-        The update cannot raise the loss. Newton's method goes to the least of the quadratic that touches the loss at H, column by
-        column; it can leave zero, and may go too far.
+        The update cannot raise the loss. Newton's method goes to the least of the quadratic that touches the loss at H,
+        column by column; it can leave zero, and may go too far.
         """
         pulls, mass, bends, (_, moved_W, size_W) = sums
         q, c = H * pulls, mass + self.penalty_H
         twice = c + np.sqrt(c * c + 4 * self.ridge_H * q)
         new = np.divide(2 * q, twice, out=np.zeros_like(H), where=twice > 0)
-        new[new < nmf_kl_rows.VANISHED] = 0.0
+        new[new < nmf_kl_pass.VANISHED] = 0.0
         bold = self._newton(pulls - c - self.ridge_H * H, bends, H) if len(bends) else new
         return new, bold, share(np.sum(c * np.abs(bold - H)), np.sum(c * bold)), share(moved_W, size_W)
 
@@ -92,7 +92,7 @@ class Divergence:
     def error_block(self, X, weight, W, H):
         """Give the loss of a block at its best W, without penalties, and this W, found from one nearby if there is one."""
         W, s = self.solve_block(X, weight, H, W), ones_or(weight, X.shape[0])
-        return float(nmf_kl_rows.error_rows(*entries(X, self.layout), self.inverse, s, W, H, H.sum(axis=0))), W
+        return float(nmf_kl_pass.error_rows(*entries(X, self.layout), self.inverse, s, W, H, H.sum(axis=0))), W
 
     def total_block(self, X, weight):
         """Give Σ s m x of a block."""

@@ -6,8 +6,8 @@ With W given, every column h of H minimizes a quadratic of its own, and with H g
 
 For W the matrix G is HHᵀ and b is Hx; for H it is WᵀW and Wᵀx; where entries are missing or weighted each row has its own G.
 `descend` minimizes along one coordinate after the other, wᵣ ← (wᵣ − gᵣ/Gᵣᵣ)₊, and stops when a round moves much less than the
-first one did [1]. `multiply` is the multiplicative update wᵣ ← wᵣ bᵣ/(Gw + λ)ᵣ, which never leaves zero [2]. `solve` finds the
-minimum: rounds of descent find which coordinates are zero, Newton steps on the others find their values.
+first one did [1]. `multiply` is the multiplicative update wᵣ ← wᵣ bᵣ/(Gw + λ)ᵣ, which never leaves zero [2]. `solve` finds
+the minimum: rounds of descent find which coordinates are zero, Newton steps on the others find their values.
 
 [1] Gillis & Glineur, Neural Computation 24 (2012). [2] Lee & Seung, NIPS (2000).
 """
@@ -149,12 +149,12 @@ def misfit(w, i, k, G, g, gradient):
 def solve(w, i, k, b, row, G, g, penalty, gradient, free, lower, step):
     """Bring the first k coordinates of row i to the minimum over them, from anywhere."""
     for _ in range(ROUNDS):
-        descend(w, i, k, b, row, G, g, penalty, gradient, 4)  # 4: as cheap as the Newton step that follows
+        descend(w, i, k, b, row, G, g, penalty, gradient, 2)  # 2: as cheap as the Newton step that follows
+        newton(w, i, k, G, g, gradient, free, lower, step)
         gradient_at(w, i, k, b, row, G, g, penalty, gradient)
         moved, size = misfit(w, i, k, G, g, gradient)
         if moved <= EXACT * size:
             break
-        newton(w, i, k, G, g, gradient, free, lower, step)
 
 
 @kernel
@@ -175,7 +175,7 @@ def descend_tiles(W, b, G, penalty, weight, n_rounds, w, a, acc, moved, first, g
 
     Parameters
     ----------
-    G : (m, m), m the next multiple of four, filled up with zeros; w and a have room for m times TILE numbers, the others for TILE.
+    G : (m, m), m the next multiple of four, filled up with zeros; w and a have room for m × TILE numbers, others for TILE.
     """
     n, k, m = W.shape[0], W.shape[1], G.shape[0]
     total = 0.0
@@ -228,7 +228,7 @@ def multiply_rows(W, b, G, penalty, gradient, weight):
 
 
 def improve_alike(W, b, G, penalty, weight, n_rounds):
-    """Improve every row, G (k, k) the same for all, by rounds of descent, or, where n_rounds is 0, by a multiplicative update."""
+    """Improve every row, G (k, k) the same for all, by rounds of descent or, where n_rounds is 0, a multiplicative update."""
     k = W.shape[1]
     if n_rounds == 0:
         return multiply_rows(W, b, G[None], penalty, np.empty(k), weight)

@@ -192,7 +192,7 @@ class Squared:
         return float(0.5 * (total - 2 * np.sum(B * H) + quadratic) + penalty)
 
     def improve(self, sums, H):
-        """Improve H by the sums of a pass; return it, twice, and how far the first round moved it, and W, as shares of their sizes.
+        """Improve H by the sums of a pass; return it, twice, and how far it and W moved at first, as shares of their sizes.
 
         Of the two, the first may not raise the loss, the second may, and is tried first; here they are the same.
         """
@@ -235,7 +235,7 @@ class Squared:
         return W
 
     def error_block(self, X, weight, W, H):
-        """Give the loss of a block at its best W, without penalties and from residuals, and this W, from one nearby if there is."""
+        """Give the loss of a block at its best W, without penalties, and this W, found from one nearby if there is one."""
         W, s = self.solve_block(X, weight, H, W), ones_or(weight, X.shape[0])
         if not is_sparse(X) and not self.layout.missing:
             return 0.5 * float(s @ ((X.astype(float) * self.inverse - W @ H.T) ** 2).sum(axis=1)), W

@@ -1,9 +1,10 @@
 """Where a non-negative factorization starts: H from the leading singular vectors of the table, or at random.
 
-NNDSVD [1] takes the k leading singular triplets (σ, u, v) of X and keeps of each the positive or the negative parts, whichever pair is
-longer: h = √(σ‖u₊‖‖v₊‖) v₊/‖v₊‖. It needs of u no more than two lengths, and all it needs of the rows are sums: repeated rows
-and weighted rows start alike, in any order. The right singular vectors come from passes of Q ← orth(XᵀXQ) [2], or from XᵀX itself
-where it is small. Missing entries count as the mean of their column here. W needs no start: each row has one that follows from H.
+NNDSVD [1] takes the k leading singular triplets (σ, u, v) of X and keeps of each the positive or the negative parts,
+whichever pair is longer: h = √(σ‖u₊‖‖v₊‖) v₊/‖v₊‖. It needs of u no more than two lengths, and all it needs of the rows are
+sums: repeated rows and weighted rows start alike, in any order. The right singular vectors come from passes of Q ← orth(XᵀXQ)
+[2], or from XᵀX itself where it is small. Missing entries count as the mean of their column here. W needs no start: each row
+has one that follows from H.
 
 [1] Boutsidis & Gallopoulos, Pattern Recognition 41 (2008). [2] Halko, Martinsson & Tropp, SIAM Review 53 (2011).
 """
