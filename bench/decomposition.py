@@ -29,7 +29,10 @@ def rows(n, d, rank):
 
 
 def sparse_rows(n, d, share):
-    return sp.random(n, d, share, format="csr", random_state=0)
+    """Draw places of entries at random; few coincide, and are added."""
+    rng = np.random.default_rng(0)
+    size = int(n * d * share)
+    return sp.csr_matrix((rng.random(size), (rng.integers(n, size=size), rng.integers(d, size=size))), (n, d))
 
 
 def fit(cls, k, X, **options):

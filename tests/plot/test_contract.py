@@ -30,6 +30,8 @@ def test_every_estimator_draws_its_problem(cls):
     assert display.figure_ is ax.figure
     assert type(display).__name__ in plot.__all__
     rows = "ClusterDisplay" if gaussians(model) is None else "MixtureDisplay"
+    if hasattr(model, "transform") and not hasattr(model, "predict") and gaussians(model) is None:
+        rows = "TopicWordsDisplay" if hasattr(model, "top_words") else "ScoresDisplay"
     rows = "StatesDisplay" if hasattr(model, "decode") else "NeighborGraphDisplay" if hasattr(model, "kneighbors") else rows
     boundary = "MarginDisplay" if hasattr(model, "decision_function_shape") else "BoundaryDisplay"
     tags = get_tags(model).input_tags
@@ -53,6 +55,10 @@ def test_without_rows_there_is_the_fit_or_a_sentence(cls):
         assert_array_equal(model.plot().curves["training"], -model.train_score_)
     elif hasattr(model, "feature_importances_"):
         assert_array_equal(model.plot().gain, model.feature_importances_)
+    elif hasattr(model, "explained_variance_ratio_"):
+        assert_array_equal(model.plot().shares, model.explained_variance_ratio_)
+    elif hasattr(model, "eigenvalues_"):
+        assert_array_equal(model.plot().shares, model.eigenvalues_ / model.eigenvalues_.sum())
     elif hasattr(model, "trace_"):
         assert_array_equal(model.plot().trace, model.trace_)
     else:

@@ -21,6 +21,7 @@ from lemmata.plot.guarantee import GuaranteeDisplay
 from lemmata.plot.importance import ImportanceDisplay
 from lemmata.plot.junction_tree import JunctionTreeDisplay
 from lemmata.plot.kernel_matrix import KernelMatrixDisplay
+from lemmata.plot.loadings import FactorImagesDisplay, LoadingsDisplay
 from lemmata.plot.margin import MarginDisplay
 from lemmata.plot.marginals import MarginalsDisplay
 from lemmata.plot.missing import MissingPatternDisplay
@@ -31,10 +32,14 @@ from lemmata.plot.partial_dependence import PartialDependenceDisplay
 from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
 from lemmata.plot.ranks import CalibrationDisplay, RankDisplay
+from lemmata.plot.ratings import RatingResidualsDisplay
 from lemmata.plot.regression import RegressionDisplay
+from lemmata.plot.scores import ScoresDisplay
+from lemmata.plot.scree import ScreeDisplay
 from lemmata.plot.silhouette import SilhouetteDisplay
 from lemmata.plot.state_space import StateSpaceDisplay
 from lemmata.plot.states import StatesDisplay
+from lemmata.plot.topics import TopicWordsDisplay
 from lemmata.plot.trace import TraceDisplay
 from lemmata.plot.tree import TreeDisplay
 from lemmata.plot.tube import TubeDisplay
@@ -56,11 +61,13 @@ __all__ = [
     "ElboDisplay",
     "ElbowDisplay",
     "EvidenceDisplay",
+    "FactorImagesDisplay",
     "GrowthDisplay",
     "GuaranteeDisplay",
     "ImportanceDisplay",
     "JunctionTreeDisplay",
     "KernelMatrixDisplay",
+    "LoadingsDisplay",
     "MarginDisplay",
     "MarginalsDisplay",
     "MissingPatternDisplay",
@@ -72,10 +79,14 @@ __all__ = [
     "PredictiveBandDisplay",
     "RankDisplay",
     "RankingDisplay",
+    "RatingResidualsDisplay",
     "RegressionDisplay",
+    "ScoresDisplay",
+    "ScreeDisplay",
     "SilhouetteDisplay",
     "StateSpaceDisplay",
     "StatesDisplay",
+    "TopicWordsDisplay",
     "TraceDisplay",
     "TransitionGraphDisplay",
     "TreeDisplay",

@@ -18,8 +18,12 @@ from lemmata.plot.margin import MarginDisplay
 from lemmata.plot.mixture import MixtureDisplay, gaussians
 from lemmata.plot.neighbor_graph import NeighborGraphDisplay
 from lemmata.plot.network import NetworkDisplay
+from lemmata.plot.ratings import RatingResidualsDisplay
 from lemmata.plot.regression import RegressionDisplay
+from lemmata.plot.scores import ScoresDisplay
+from lemmata.plot.scree import ScreeDisplay
 from lemmata.plot.states import StatesDisplay
+from lemmata.plot.topics import TopicWordsDisplay
 from lemmata.plot.trace import TraceDisplay
 from lemmata.plot.tree import TreeDisplay
 from lemmata.plot.tube import TubeDisplay
@@ -28,14 +32,16 @@ from lemmata.plot.tube import TubeDisplay
 def display_for(estimator: Any, rows: bool = True) -> Any:
     """Choose the display of a fitted estimator by what it is and what it can do.
 
-    A classifier has its boundary, with the margins if it has support vectors, the ellipses of Gaussian classes on two columns,
-    or the regions of its actions if it decides by costs; a clusterer has its clusters, a mixture of Gaussians its components,
-    and a hidden Markov model its states. Of one column, a regressor with `predict_interval` has its band, and one with support
-    vectors its tube; any other regressor has observed against predicted values. A classifier whose rows are a kernel matrix has
-    that, a search for neighbors has lines to them, and a Bayes net has its graph, with rows or without. Rows with categories
-    lie on no plane: a classifier of these has its tree drawn, or shows which columns matter. Nor do counts and codes: a
-    classifier of these shows which classes it takes for which. Without rows, a tree is drawn, boosting has its loss round by
-    round, a forest has the gains of its columns, and others have the trace of a fit that iterated.
+    A classifier has its boundary, with the margins if it has support vectors, the ellipses of Gaussian classes on two
+    columns, or the regions of its actions if it decides by costs; a clusterer has its clusters, a mixture of Gaussians its
+    components, and a hidden Markov model its states. Of one column, a regressor with `predict_interval` has its band, and
+    one with support vectors its tube; any other regressor has observed against predicted values. A classifier whose rows
+    are a kernel matrix has that, a search for neighbors has lines to them, and a Bayes net has its graph, with rows or
+    without. A topic model has the words of its topics, a recommender the errors of its ratings, and any other transformer
+    the rows by their new coordinates. Rows with categories lie on no plane: a classifier of these has its tree drawn, or
+    shows which columns matter. Nor do counts and codes: a classifier of these shows which classes it takes for which.
+    Without rows, a tree is drawn, boosting has its loss round by round, a forest has the gains of its columns, principal
+    components have their shares of the variance, and others have the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -58,8 +64,14 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         return _of_fit(estimator)
     if hasattr(estimator, "decode"):
         return StatesDisplay
+    if hasattr(estimator, "top_words"):
+        return TopicWordsDisplay
+    if hasattr(estimator, "recommend"):
+        return RatingResidualsDisplay
     if is_clusterer(estimator) or get_tags(estimator).estimator_type == "density_estimator":
-        return ClusterDisplay if gaussians(estimator) is None else MixtureDisplay
+        if gaussians(estimator) is not None:
+            return MixtureDisplay
+        return ClusterDisplay if hasattr(estimator, "predict") else ScoresDisplay
     vectors, plane = hasattr(estimator, "support_vectors_"), getattr(estimator, "is_categorical_", None) is None
     if is_classifier(estimator):
         if not lies_on_plane(estimator):
@@ -79,7 +91,9 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         return TubeDisplay if one and vectors and hasattr(estimator, "epsilon") else RegressionDisplay
     if hasattr(estimator, "kneighbors"):
         return NeighborGraphDisplay
-    kinds = "classifier, regressor or clusterer"
+    if hasattr(estimator, "transform"):
+        return ScoresDisplay
+    kinds = "classifier, regressor, clusterer or transformer"
     raise NotImplementedError(f"There is no display for {type(estimator).__name__}, which is no {kinds}.")
 
 
@@ -106,6 +120,8 @@ def _of_fit(estimator: Any) -> Any:
         return BoostingDisplay
     if hasattr(estimator, "feature_importances_"):
         return ImportanceDisplay
+    if hasattr(estimator, "explained_variance_ratio_") or hasattr(estimator, "eigenvalues_"):
+        return ScreeDisplay
     if hasattr(estimator, "trace_"):
         return TraceDisplay
     call = "plot(X, y)" if is_classifier(estimator) or is_regressor(estimator) else "plot(X)"

@@ -26,6 +26,14 @@ def axes(ax: Any, figsize: tuple[float, float]) -> Any:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
+def head(ax: Any, text: str | None) -> None:
+    """Write above a group of panels: above the figure if it has nothing else, so that a layout makes room for it."""
+    if text and len(ax.figure.axes) == 1:
+        ax.figure.suptitle(text, fontsize="medium")
+    elif text:
+        ax.set_title(text, pad=18)
+
+
 def sample_rows(n: int, most: int = MAX_ROWS) -> np.ndarray:
     """Choose at most so many of n rows, the same ones every time.
 
