@@ -153,6 +153,8 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
             where it is, other numbers where it counts more or less. Entries that are NaN are not seen either.
         """
         table = self._table(X, mask, sample_weight, reset=True)
+        if self.checkpoint is not None and isinstance(self.init, tuple):
+            raise ValueError("A fit with a checkpoint starts from a name or from H alone, not from init=(W, H).")
         table.refuse_empty_columns()
         blocks, loss = table.blocks, self._loss(table)
         with serial_blas(), self._fitting(blocks, X=X, y=y) as fitting:
@@ -258,8 +260,8 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
             raise ValueError("init=(W, H) needs the rows in memory; give H alone for a stored table.")
         W = given_factor(given[0], "W", (blocks.n_table, k))[blocks.numbers()] / table.half
         cuts = range(0, blocks.n_rows, blocks.block_rows)
-        by_blocks = [np.ascontiguousarray(W[start : start + blocks.block_rows]) for start in cuts]
-        return np.ascontiguousarray(H), tuple(by_blocks) if self.checkpoint is not None else dict(enumerate(by_blocks))
+        by_blocks = {i: np.ascontiguousarray(W[first : first + blocks.block_rows]) for i, first in enumerate(cuts)}
+        return np.ascontiguousarray(H), by_blocks
 
 
 def given_factor(factor, name, shape):
