@@ -31,6 +31,7 @@ FAMILIES = (
     "mixture_missing",
     "mixture_out_of_core",
     "gibbs",
+    "lda",
     "lda_gibbs",
     "decomposition",
     "hmm",

@@ -215,7 +215,6 @@ class LatentDirichletAllocation(TopicModel):
     def _fit_variational(self, blocks, extent, fitting):
         """Maximize the bound, in batches or online."""
         n_tokens, n_documents = extent
-        start = draw_start(self.n_components, blocks.n_columns, *self._priors(), generator(self.random_state))
         if self.learning_method == "online":
             step = self._online_step(blocks, n_tokens, n_documents)
         else:
@@ -226,7 +225,7 @@ class LatentDirichletAllocation(TopicModel):
 
         # The bound of documents may fall, see `variational`; the driver then still keeps the last state, not the first.
         run = fitting.iterate(
-            step, (*start, 0), tol=self.tol, monotone="up", rounding=ANY_FALL, name="variational Bayes", fitted=fitted
+            step, (*self._start(), 0), tol=self.tol, monotone="up", rounding=ANY_FALL, name="variational Bayes", fitted=fitted
         )
         self.n_iter_, self.converged_, self.trace_ = run.n_iter, run.converged, run.trace
         self._n_steps = run.state[3]
@@ -250,8 +249,7 @@ class LatentDirichletAllocation(TopicModel):
         if hasattr(self, "components_"):
             state = (*self._posterior(), self._n_steps)
         else:
-            start = draw_start(self.n_components, blocks.n_columns, *self._priors(), generator(self.random_state))
-            state, self.n_iter_ = (*start, 0), 0
+            state, self.n_iter_ = (*self._start(), 0), 0
         with serial_blas(), jobs(self.n_jobs):
             after, _ = fold(blocks, partial(online_block, self._pace(self.total_samples)), (*state, 0.0))
             self._n_steps, self.n_iter_ = after[3], self.n_iter_ + 1
@@ -261,6 +259,9 @@ class LatentDirichletAllocation(TopicModel):
     def _pace(self, total):
         settings = (self.batch_size, float(total), self.learning_decay, self.learning_offset)
         return Pace(*settings, self._rest(), self._learns())
+
+    def _start(self):
+        return draw_start(self.n_components, self.n_features_in_, *self._priors(), generator(self.random_state))
 
     def _rest(self):
         return Rest(self.mean_change_tol, self.max_doc_update_iter)
