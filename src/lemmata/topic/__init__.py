@@ -2,5 +2,6 @@
 
 from lemmata.topic.coherence import coherence
 from lemmata.topic.lda import LatentDirichletAllocation
+from lemmata.topic.plsa import PLSA
 
-__all__ = ["LatentDirichletAllocation", "coherence"]
+__all__ = ["PLSA", "LatentDirichletAllocation", "coherence"]
