@@ -17,6 +17,7 @@ from lemmata.topic.corpus import lay_out
 from lemmata.topic.gibbs import Sampler, log_joint, token_counts
 from lemmata.topic.lanes import LANES, choose, room
 from lemmata.topic.learned_prior import learned_alpha, learned_gamma
+from topic.crash import Crash
 
 TINY = csr_array(np.array([[2, 1, 0], [0, 1, 1], [1, 0, 1]]))  # 7 tokens
 
@@ -224,24 +225,6 @@ def test_weights_are_repetitions_and_counts_are_whole():
         model.fit(X * 0)
     with pytest.raises(ValueError, match="burn_in=20 leaves nothing"):
         clone(model).set_params(burn_in=20).fit(X)
-
-
-class Crash:
-    """A callback that fails the process at the end of the fifteenth sweep."""
-
-    count = 0
-
-    def setup(self, estimator, context): ...
-
-    def teardown(self, estimator, context): ...
-
-    def on_fit_task_begin(self, estimator, context): ...
-
-    def on_fit_task_end(self, estimator, context):
-        if context.task_name == "iteration":
-            self.count += 1
-            if self.count == 15:
-                raise MemoryError
 
 
 def test_a_checkpoint_resumes_with_the_same_bits(tmp_path):

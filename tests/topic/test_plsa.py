@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.decomposition import NMF as PeerNMF
 
 import lemmata
@@ -14,6 +15,7 @@ from lemmata.decomposition import NMF
 from lemmata.decomposition.nmf_entries import Layout
 from lemmata.topic import PLSA
 from lemmata.topic.plsa_em import Iteration, fold_block
+from topic.crash import Crash
 
 
 def documents(n=80, d=12, k=3, length=40, seed=0):
@@ -166,3 +168,13 @@ def test_refusals():
         PLSA(2).fit(-documents())
     with pytest.raises(ValueError, match="method must be"):
         PLSA(2, random_state=0).fit(documents()).perplexity(documents(), method="guess")
+
+
+def test_em_resumes_from_a_checkpoint(tmp_path):
+    X, path = documents(), tmp_path / "fit"
+    model = PLSA(3, beta=0.9, random_state=0, max_iter=5000)
+
+    with lemmata.config(block_rows=16):
+        with pytest.raises(MemoryError):
+            clone(model).set_params(checkpoint=path).set_callbacks(Crash()).fit(X)
+        assert_same_bits(clone(model).set_params(checkpoint=path).fit(X), clone(model).fit(X))

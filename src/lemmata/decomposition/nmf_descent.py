@@ -32,7 +32,28 @@ def first_state(H, W, momentum):
     return State(H, H, H, np.inf, FIRST if momentum else 0.0, 1.0, W)
 
 
-class Descent:
+class Memory:
+    """What blocks keep of their rows from pass to pass: where it was made or, if portable, a plain value for a checkpoint."""
+
+    def __init__(self, blocks, portable):
+        self.blocks, self.portable = blocks, portable
+
+    def by_blocks(self, W):
+        """Give W in the form in which `Blocks` keep it."""
+        return W if W is None or not self.portable else dict(enumerate(W))
+
+    def kept(self, W):
+        """Give W, as `Blocks` keep it, in the form that a state has."""
+        if not self.portable:
+            return W
+        if self.blocks.home == "dask":
+            import dask
+
+            return tuple(dask.compute(*W))
+        return tuple(W[i] for i in range(len(W)))
+
+
+class Descent(Memory):
     """Steps of `iterate`.
 
     Parameters
@@ -43,7 +64,8 @@ class Descent:
     """
 
     def __init__(self, blocks, loss, total, portable):
-        self.blocks, self.loss, self.total, self.portable = blocks, loss, total, portable
+        super().__init__(blocks, portable)
+        self.loss, self.total = loss, total
 
     def step(self, state):
         """Improve W where H is ahead, or where it is if that was too far, and then H."""
@@ -57,21 +79,8 @@ class Descent:
             momentum, ceiling = min(ceiling, FASTER * momentum), min(1.0, LIFTED * ceiling)
         H, bold, moved_H, moved_W = self.loss.improve(sums, at)
         ahead = self.loss.ahead(bold, state.bold, momentum) if momentum else H
-        return State(H, bold, ahead, value, momentum, ceiling, self._kept(W)), value, max(moved_H, moved_W)
-
-    def by_blocks(self, W):
-        """Give W in the form in which `Blocks` keep it."""
-        return W if W is None or not self.portable else dict(enumerate(W))
+        return State(H, bold, ahead, value, momentum, ceiling, self.kept(W)), value, max(moved_H, moved_W)
 
     def _pass(self, W, H):
         sums, W = self.blocks.sweep(self.loss.pass_block, W, H)
         return self.loss.objective(sums, H, self.total), sums, W
-
-    def _kept(self, W):
-        if not self.portable:
-            return W
-        if self.blocks.home == "dask":
-            import dask
-
-            return tuple(dask.compute(*W))
-        return tuple(W[i] for i in range(len(W)))

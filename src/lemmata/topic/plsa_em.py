@@ -16,6 +16,7 @@ import numpy as np
 
 from lemmata.core.certificate import TINY
 from lemmata.core.kernel import kernel
+from lemmata.decomposition.nmf_descent import Memory
 from lemmata.decomposition.nmf_entries import entries, ones_or
 from lemmata.decomposition.nmf_kl import Divergence
 
@@ -122,32 +123,19 @@ def likelihood_block(X, weight, layout, phi, beta, prior):
     return float(s[rows] @ logs) if len(rows) else 0.0, (s * lengths) @ theta
 
 
-class Iteration:
-    """Steps of `iterate` by EM.
-
-    Parameters
-    ----------
-    portable : Whether shares must be a plain value, ready for a checkpoint, rather than stay where they were made.
-    """
+class Iteration(Memory):
+    """Steps of `iterate` by EM."""
 
     def __init__(self, blocks, layout, beta, portable):
-        self.blocks, self.layout, self.beta, self.portable = blocks, layout, beta, portable
+        super().__init__(blocks, portable)
+        self.layout, self.beta = layout, beta
 
     def step(self, state):
         """Step once; return ((laws of words, shares by blocks), L_β a word, share of the words that changed their topics)."""
         phi, theta = state
-        before = dict(enumerate(theta)) if self.portable and theta is not None else theta
-        (counts, (value, moved, total)), theta = self.blocks.sweep(step_block, before, self.layout, phi, self.beta)
+        options = (self.layout, phi, self.beta)
+        (counts, (value, moved, total)), theta = self.blocks.sweep(step_block, self.by_blocks(theta), *options)
         mass = counts.sum(axis=0)
         new = np.where(mass > 0, counts / np.maximum(mass, TINY), phi)  # a topic without words stays as it is
         moved = max(moved, float((mass * np.abs(new - phi)).sum())) / max(total, TINY)
-        return (new, self._kept(theta)), value / max(total, TINY), moved
-
-    def _kept(self, theta):
-        if not self.portable:
-            return theta
-        if self.blocks.home == "dask":
-            import dask
-
-            return tuple(dask.compute(*theta))
-        return tuple(theta[i] for i in range(len(theta)))
+        return (new, self.kept(theta)), value / max(total, TINY), moved
