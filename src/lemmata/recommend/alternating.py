@@ -1,29 +1,31 @@
 """Alternating ridge regressions: the maximum a posteriori of a factorization, one side given the other.
 
-A rating is r ~ N(μ + bᵢ + cⱼ + uᵢᵀvⱼ, σ²), and all biases and factors of a side are N(0, 1/λ) before anything is seen. Minus the log
-posterior, times σ², is
+A rating is r ~ N(μ + bᵢ + cⱼ + uᵢᵀvⱼ, σ²), and all biases and factors of a side are N(0, 1/λ) before anything is seen. Minus
+the log posterior, times σ², is
 
     F = ½ Σ s (r − μ − bᵢ − cⱼ − uᵢᵀvⱼ)² + ½σ²λ_u Σ (‖uᵢ‖² + bᵢ²) + ½σ²λ_v Σ (‖vⱼ‖² + cⱼ²),
 
 the sum over the ratings that were seen, with weights s. Given the items, every user has a ridge problem of its own with the
-columns (vⱼ, 1), the targets r − μ − cⱼ and the penalty λ_uσ² (not λ_u); given the users, so has every item. A sweep solves all of
-both (`ridge_rows`), and F never rises. With implicit feedback every cell counts: it has the target 1 and confidence 1 + αr where
-something was seen, and 0 with confidence 1 elsewhere [1]. Then
+columns (vⱼ, 1), the targets r − μ − cⱼ and the penalty λ_uσ² (not λ_u); given the users, so has every item. A sweep solves
+all of both (`ridge_rows`), and F never rises. With implicit feedback every cell counts: it has the target 1 and confidence 1
++ αr where something was seen, and 0 with confidence 1 elsewhere [1]. Then
 
     Σ (confidence)(p − uᵀv)² = Σ_seen αr (t − uᵀv)² − Σ_seen t + tr UᵀU VᵀV,    t = 1 + 1/αr,
 
 so that in the coordinates z = Lᵀu, LLᵀ = VᵀV + σ²λI, it is again a ridge problem with the entries that were seen alone.
 
-Sweeps converge slowly where users and items explain each other. So a sweep x ↦ S(x) of x = (U, V) serves as a preconditioner: t = x − S(x)
-takes the place of the gradient in nonlinear conjugate gradients [2], p ← −t + βp with β = max(0, t·(t − t₋)/t₋·t₋). Along a line every
-residual is a quadratic function, hence F is a polynomial of degree four, whose coefficients take one pass over the ratings and
-whose least value is exact. Where the least value on the line is no better than S(x) itself, that is where the next sweep starts.
+Sweeps converge slowly where users and items explain each other. So a sweep x ↦ S(x) of x = (U, V) serves as a preconditioner:
+t = x − S(x) takes the place of the gradient in nonlinear conjugate gradients [2], p ← −t + βp with β = max(0, t·(t −
+t₋)/t₋·t₋). Along a line every residual is a quadratic function, hence F is a polynomial of degree four, whose coefficients
+take one pass over the ratings and whose least value is exact. Where the least value on the line is no better than S(x)
+itself, that is where the next sweep starts.
 
-The noise variance, where it is to be estimated, is the fixed point of σ² = (Σ s e² + γσ²)/N: the squared residuals over the ratings
-that are left after the γ parameters that the ratings determine (MacKay's evidence [3], users and items taken one given the other).
-It moves when the factors have come to rest at the present one, by the secant rule.
+The noise variance, where it is to be estimated, is the fixed point of σ² = (Σ s e² + γσ²)/N: the squared residuals over the
+ratings that are left after the γ parameters that the ratings determine (MacKay's evidence [3], users and items taken one
+given the other). It moves when the factors have come to rest at the present one, by the secant rule.
 
-[1] Hu, Koren & Volinsky, ICDM (2008). [2] De Sterck & Winlaw, Numer. Linear Algebra Appl. 22 (2015). [3] MacKay, Neural Computation 4 (1992).
+[1] Hu, Koren & Volinsky, ICDM (2008). [2] De Sterck & Winlaw, Numer. Linear Algebra Appl. 22 (2015). [3] MacKay, Neural
+Computation 4 (1992).
 """
 
 from typing import Any, NamedTuple
@@ -31,32 +33,42 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
+from lemmata.core import config
+from lemmata.core.threads import run
 from lemmata.recommend.ridge_rows import determined_rows, improve_rows, line_rows, solve_rows
 from lemmata.recommend.shards import summed
 
+ROUNDING = 1e-14  # of the sums that a value on a line consists of; below, two values are equal
+CHUNK = 2048  # rows of dense algebra at once
 WEAK, NEGLIGIBLE = 1e-2, 1e-8  # lengths of all factors' products, as shares of the ratings' own
 REST = 0.1  # how much closer the factors must be to rest than the noise variance before that is moved
 LONGEST = 16.0  # times the plain step: how far the noise variance may go at once
 SETTLED = 1e-7  # relative change of the noise variance below which it stays; the certificate asks for 1e-6
 
 
-def ridge_block(first, indptr, indices, values, weights, offsets, table, ridge, old):
-    """Solve the rows of a shard; give rows, objective, gain and energy of each."""
-    return _run(solve_rows, first, (indptr, indices, values, weights), offsets, table, ridge, old)
+def ridge_block(first, indptr, indices, values, weights, offsets, table, ridge, old, root=None):
+    """Solve the rows of a shard; give rows, objective, gain and energy of each. With a root, rows are u = L⁻ᵀz."""
+    return _run(solve_rows, first, (indptr, indices, values, weights), offsets, table, ridge, old, root)
 
 
-def coordinate_block(first, indptr, indices, values, weights, offsets, table, ridge, old):
+def coordinate_block(first, indptr, indices, values, weights, offsets, table, ridge, old, root=None):
     """Improve the rows of a shard, one unknown after another; results as of `ridge_block`."""
-    return _run(improve_rows, first, (indptr, indices, values, weights), offsets, table, ridge, old)
+    return _run(improve_rows, first, (indptr, indices, values, weights), offsets, table, ridge, old, root)
 
 
-def _run(solver, first, entries, offsets, table, ridge, old):
+def _run(solver, first, entries, offsets, table, ridge, old, root):
     here = slice(first, first + len(entries[0]) - 1)
-    new = np.empty_like(old[here])
+    start = old[here] if root is None or not old.any() else old[here] @ root
+    new = np.empty_like(start)
     loss, step, energy = (np.empty(len(new)) for _ in range(3))
-    if solver(*entries, offsets, table, ridge[here], old[here], new, loss, step, energy) >= 0:
+    if solver(*entries, offsets, table, ridge[here], start, new, loss, step, energy) >= 0:
         raise ValueError("The ratings of some users or items do not determine their factors; raise prior_precision.")
-    return new, loss, step, energy
+    return (new if root is None else solved(root, new, trans=1)), loss, step, energy
+
+
+def solved(root, rows, trans=0):
+    """Solve Lx = row for every row, or Lᵀx = row."""
+    return np.ascontiguousarray(solve_triangular(root, rows.T, lower=True, trans=trans, check_finite=False).T)
 
 
 def determined_block(first, indptr, indices, values, weights, table, ridge):
@@ -76,6 +88,8 @@ def moments_block(first, indptr, indices, values, weights, center):
 
 def implicit_rows(rows, confidence):
     """Turn amounts into targets 1 + 1/αr with weights αr; what was seen twice adds up, and zero is not seen."""
+    if (rows.values < 0).any():
+        raise ValueError("Implicit feedback counts or measures attention: amounts must be at least 0, and one is negative.")
     sums = summed(rows, rows.values * rows.weights if len(rows.weights) else rows.values)
     seen = sums.values != 0
     indptr = np.concatenate([[0], np.cumsum(seen)])[sums.indptr]
@@ -101,7 +115,7 @@ def moments_of(users, items):
 
 
 class Model(NamedTuple):
-    """What does not change: shards of both sides, λ of every user and item, the kind of model, what F has beside, and ‖r − μ‖."""
+    """What does not change: shards of both sides, λ of every row, the kind of model, the constant in F, and ‖r − μ‖."""
 
     users: Any
     items: Any
@@ -130,10 +144,23 @@ def half_sweep(model, blocks, other, ridge, old):
     if not model.implicit:
         offsets = offsets_of(other, model.biases, model.mean)
         return blocks.map(model.block, offsets, columns_of(other, model.biases), ridge, old)
-    root = cholesky(other.T @ other + ridge[0] * np.eye(other.shape[1]), lower=True)
-    table = np.ascontiguousarray(solve_triangular(root, other.T, lower=True).T)
-    found, *rest = blocks.map(model.block, np.zeros(len(other)), table, np.ones(len(old)), old @ root)
-    return np.ascontiguousarray(solve_triangular(root, found.T, lower=True, trans=1).T), *rest
+    slices = [slice(start, start + CHUNK) for start in range(0, len(other), CHUNK)]
+    grams = on_threads(lambda here: other[here].T @ other[here], slices)
+    root = cholesky(sum(grams) + ridge[0] * np.eye(other.shape[1]), lower=True)
+    table = np.concatenate(on_threads(lambda here: solved(root, other[here]), slices))
+    return blocks.map(model.block, np.zeros(len(other)), table, np.ones(len(old)), old, root)
+
+
+def on_threads(function, tasks):
+    """Collect what a function makes of some tasks, in their order."""
+    results = {}
+
+    def work(task):
+        i, given = task
+        results[i] = function(given)
+
+    run(work, enumerate(tasks), min(config.n_threads(), len(tasks)))
+    return [results[i] for i in range(len(tasks))]
 
 
 class Unknown(NamedTuple):
@@ -171,12 +198,14 @@ def iteration(model, tol, unknown, leaps, state):
     `unknown` tells of a noise variance that is to be estimated; None if it is given.
     """
     ridges = state.noise * model.precision_users, state.noise * model.precision_items
-    users, _, first_gain, first_energy = half_sweep(model, model.users, state.point[1], ridges[0], state.point[0])
+    exact = model.block is ridge_block  # then where a user was does not matter
+    begin_at = np.zeros_like(state.point[0]) if exact else state.point[0]
+    users, _, first_gain, first_energy = half_sweep(model, model.users, state.point[1], ridges[0], begin_at)
     items, loss, gain, energy = half_sweep(model, model.items, users, ridges[1], state.point[1])
     half = loss.sum()
     objective = half + 0.5 * (ridges[0] @ (users**2).sum(axis=1)) + model.constant
     distance = _ratio(gain.sum(), energy.sum() - 2 * half)
-    if model.block is coordinate_block:  # whose users are not at rest either
+    if not exact:  # the users are not at rest either
         distance = max(distance, _ratio(first_gain.sum(), first_energy.sum()))
     fit = users, items
     if NEGLIGIBLE * model.scale < strength(model, fit) < WEAK * model.scale:  # factors that die out must be seen to do so
@@ -217,7 +246,7 @@ def leap(model, ridges, state, swept):
     turns = np.roots(np.polyder(polynomial))
     turns = turns.real[np.abs(turns.imag) <= 1e-9 * np.abs(turns)]
     values = np.polyval(polynomial, turns)
-    if not len(values) or not values.min() < swept.objective:
+    if not len(values) or not values.min() <= swept.objective + ROUNDING * np.abs(polynomial).max():
         return swept._replace(step=(), direction=())
     by = float(turns[values.argmin()])
     point = tuple(x + by * p for x, p in zip(state.point, direction, strict=True))
@@ -235,17 +264,21 @@ def line_block(first, indptr, indices, values, weights, offsets, table, start, d
 def along(model, ridges, point, direction):
     """Give F(x + a·p) as a polynomial in a, the highest power first."""
     (users, items), (move, drift) = point, direction
-    biased = model.biases
-    still = columns_of(move, biased)
+    biased, swap = model.biases, len(items) > len(users)
+    # The larger side is gone through row by row, since the cache holds more of the smaller one.
+    blocks = model.items if swap else model.users
+    (own, own_move), (other, other_move) = ((items, drift), (users, move))[:: 1 if swap else -1]
+    changes = columns_of(other_move, biased)
     if biased:
-        still[:, -1] = 0.0  # the column of ones stays as it is
-    table = np.hstack([columns_of(users, biased), still])
-    offsets = np.column_stack([offsets_of(users, biased, model.mean), offsets_of(move, biased, 0.0)])
-    ee, el, ec, ll, lc, cc = model.items.map(line_block, offsets, table, items, drift)[0].sum(axis=0)
-    flat = ridges[0] @ (users**2).sum(axis=1) + ridges[1] @ (items**2).sum(axis=1)
-    tilt = ridges[0] @ (users * move).sum(axis=1) + ridges[1] @ (items * drift).sum(axis=1)
-    bend = ridges[0] @ (move**2).sum(axis=1) + ridges[1] @ (drift**2).sum(axis=1)
-    polynomial = np.array([0.5 * cc, lc, 0.5 * ll - ec + 0.5 * bend, tilt - el, 0.5 * ee + 0.5 * flat + model.constant])
+        changes[:, -1] = 0.0  # the column of ones stays as it is
+    table = np.hstack([columns_of(other, biased), changes])
+    offsets = np.column_stack([offsets_of(other, biased, model.mean), offsets_of(other_move, biased, 0.0)])
+    ee, el, ec, ll, lc, cc = blocks.map(line_block, offsets, table, own, own_move)[0].sum(axis=0)
+    flat, tilt, bend = (
+        sum(ridge @ np.einsum("ij,ij->i", a, b) for ridge, a, b in zip(ridges, left, right, strict=True))
+        for left, right in ((point, point), (point, direction), (direction, direction))
+    )
+    polynomial = np.array([0.5 * cc, lc, 0.5 * (ll + bend) - ec, tilt - el, 0.5 * (ee + flat) + model.constant])
     if not model.implicit:
         return polynomial
     sides = []

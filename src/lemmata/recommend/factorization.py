@@ -1,9 +1,9 @@
 """`ProbabilisticMatrixFactorization`: what a user would say of an item, from the ratings that there are.
 
-The model and its maximum a posteriori are those of `alternating`; a cell that was not rated has no part in it. The certificate (`optimality`)
-recomputes every residual from the ratings: each user and each item solves its ridge problem; mean and noise variance are
-what the ratings say; and a bound by the nuclear norm tells how far at most the objective is from the least that any number of
-factors could reach. Predictions, intervals and recommendations are in `predictions`.
+The model and its maximum a posteriori are those of `alternating`; a cell that was not rated has no part in it. The
+certificate (`optimality`) recomputes every residual from the ratings: each user and each item solves its ridge problem; mean
+and noise variance are what the ratings say; and a bound by the nuclear norm tells how far at most the objective is from the
+least that any number of factors could reach. Predictions, intervals and recommendations are in `predictions`.
 """
 
 from functools import partial
@@ -36,21 +36,23 @@ from lemmata.recommend.predictions import Predictions
 from lemmata.recommend.ratings import learn, read
 from lemmata.recommend.shards import in_memory, on_dask, summed
 
-QUIETEST = 1e-6  # least share of the ratings' variance that an estimated noise variance has: beyond, nothing restrains the factors
+QUIET = 0.1  # that share to begin with: under too much noise the prior takes factors away, and none comes back
+QUIETEST = 1e-6  # least share of the ratings' variance for an estimated noise variance: beyond, nothing restrains the factors
+NOTHING = 1e-14  # share of the mean rating that a bias of zero may have by rounding
 
 
 class ProbabilisticMatrixFactorization(Predictions, Iterative, Regressor):
     """Fit users and items with factors whose products, plus biases, are the expected ratings.
 
-    Ratings are given as pairs of a user and an item with the ratings as `y`; as triples (an array, a frame, Parquet paths, a Dask
-    frame); or as a sparse matrix of users × items whose stored entries, zeros too, are the ratings. Users and items are whole
-    numbers or text. A pair that comes twice was rated twice; a weight means repetition.
+    Ratings are given as pairs of a user and an item with the ratings as `y`; as triples (an array, a frame, Parquet paths, a
+    Dask frame); or as a sparse matrix of users × items whose stored entries, zeros too, are the ratings. Users and items are
+    whole numbers or text. A pair that comes twice was rated twice; a weight means repetition.
 
     Parameters
     ----------
     n_components : Number of factors.
-    noise_variance : Variance σ² of a rating about what is expected of it, or "estimate", which asks for σ² = Σ e²/(N − γ) with γ
-        the number of parameters that the ratings determine. Implicit feedback takes 1 for "estimate".
+    noise_variance : Variance σ² of a rating about what is expected of it, or "estimate": then σ² = Σ e²/(N − γ), γ the
+        number of parameters that the ratings determine. Implicit feedback takes 1 for "estimate".
     prior_precision : Inverse variance λ of every factor and bias before anything is seen, or (that of users, that of items); in
         units of 1/rating. The ridge penalty is λσ². With 0 every user or item needs as many ratings as it has parameters.
     biases : Whether the mean rating and a bias for each user and item are part of the model; implicit feedback has none.
@@ -86,9 +88,9 @@ class ProbabilisticMatrixFactorization(Predictions, Iterative, Regressor):
     >>> pairs = [("ann", "tea"), ("ann", "coffee"), ("bob", "tea"), ("bob", "cocoa"), ("cat", "coffee"), ("cat", "cocoa")]
     >>> model = ProbabilisticMatrixFactorization(1, prior_precision=0.5, noise_variance=0.1, random_state=0)
     >>> model.fit(pairs, [5.0, 1.0, 4.0, 2.0, 1.0, 2.0]).predict([("bob", "coffee"), ("cat", "tea"), ("dan", "tea")]).round(1)
-    array([0.9, 3.8, 3.9])
+    array([1. , 3.7, 3.6])
     >>> model.recommend("bob", n=1)
-    (array(['coffee'], dtype='<U6'), array([0.94]))
+    (array(['coffee'], dtype='<U6'), array([0.98]))
     >>> model.certify(pairs, [5.0, 1.0, 4.0, 2.0, 1.0, 2.0]).holds
     True
     """
@@ -229,7 +231,7 @@ class ProbabilisticMatrixFactorization(Predictions, Iterative, Regressor):
             variance, noise = 1.0, 1.0 if noise == "estimate" else noise
         elif noise == "estimate":
             unknown = Unknown(float(moments.users.sum()), QUIETEST * variance or 1.0)
-            noise = max(variance / 2, unknown.floor)
+            noise = max(QUIET * variance, unknown.floor)
         start = begin(model, self.n_components, float(noise), np.sqrt(variance), generator(self.random_state))
         return model, start, unknown
 
@@ -249,6 +251,9 @@ class ProbabilisticMatrixFactorization(Predictions, Iterative, Regressor):
         users, items = (side.copy() for side in state.fit)
         if strength(model, state.fit) <= NEGLIGIBLE * model.scale:  # the prior has taken them all
             users[:, :k] = items[:, :k] = 0.0
+        for side in (users[:, k:], items[:, k:]):
+            if np.abs(side).max(initial=0.0) <= NOTHING * (abs(model.mean) + model.scale):
+                side[:] = 0.0
         _, axes = np.linalg.eigh(users[:, :k].T @ users[:, :k] + items[:, :k].T @ items[:, :k])
         axes = axes[:, ::-1]
         largest = np.abs(items[:, :k] @ axes).argmax(axis=0)

@@ -1,16 +1,16 @@
 """The certificate of a factorization: what the ratings say of its parameters, computed without the solver.
 
-At a maximum of the posterior every user solves its ridge problem given the items: Σ s e (vⱼ, 1) = λ_uσ² (uᵢ, bᵢ), e the residuals; and
-every item given the users. That is local, since the objective is not convex. But what matters is convex in the matrix of products:
-½λ_u‖U‖² + ½λ_v‖V‖² is at least √(λ_uλ_v) times the nuclear norm of UVᵀ [1], for any number of factors. So F has a lower bound with the
-dual variables Y = t·s∘e, for every t with t‖s∘e‖₂ ≤ σ²√(λ_uλ_v):
+At a maximum of the posterior every user solves its ridge problem given the items: Σ s e (vⱼ, 1) = λ_uσ² (uᵢ, bᵢ), e the
+residuals; and every item given the users. That is local, since the objective is not convex. But what matters is convex in the
+matrix of products: ½λ_u‖U‖² + ½λ_v‖V‖² is at least √(λ_uλ_v) times the nuclear norm of UVᵀ [1], for any number of factors. So
+F has a lower bound with the dual variables Y = t·s∘e, for every t with t‖s∘e‖₂ ≤ σ²√(λ_uλ_v):
 
     D = Σ Y (r − μ) − ½ Σ Y²/s − Σᵢ (Σⱼ Yᵢⱼ)²/2σ²λ_u − Σⱼ (Σᵢ Yᵢⱼ)²/2σ²λ_v.
 
-The gap F − D is what factors of any number could gain at most. It closes where there are as many factors as the convex problem asks
-for [2]; with fewer it is information. With λ times counts, rows and columns of Y are divided by the roots of the counts. Implicit
-feedback has all cells in the sums, and no biases. The norm is that of a matrix of moderate size; beyond, Lanczos' method
-approaches it from below, and the gap is evidence.
+The gap F − D is what factors of any number could gain at most. It closes where there are as many factors as the convex
+problem asks for [2]; with fewer it is information. With λ times counts, rows and columns of Y are divided by the roots of the
+counts. Implicit feedback has all cells in the sums, and no biases. The norm is that of a matrix of moderate size; beyond,
+Lanczos' method approaches it from below, and the gap is evidence.
 
 [1] Srebro, Rennie & Jaakkola, NIPS (2005). [2] Burer & Monteiro, Math. Program. 103 (2005).
 """
@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, svds
 
-from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, Certificate, Check, equi, gap, same
+from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Certificate, Check, equi, gap, same
 from lemmata.recommend.alternating import Unknown, noise_of
 from lemmata.recommend.ratings import places
 
@@ -84,7 +84,7 @@ def _seen(model, cells):
     """Compare who is kept as having rated what."""
     stored, again = model.seen_.tocsr(copy=True), cells.matrix(cells.weights)
     difference = stored - again if stored.shape == again.shape else None
-    value = np.inf if difference is None else _length(difference.data) / max(_length(again.data), 1e-300)
+    value = np.inf if difference is None else _length(difference.data) / max(_length(again.data), TINY)
     return Check("seen", float(value), SAME_LIMIT, "proof", "who rated what, and how often")
 
 
@@ -92,15 +92,22 @@ def _length(values):
     return float(np.linalg.norm(values))
 
 
-def _stationary(gradients, arrays):
-    """Check each array that is not zero by its own optimality equation."""
+def _stationary(gradients, arrays, scale):
+    """Check each array by its own optimality equation; one of zeros, which has no size, against that of the ratings."""
     claims = {
         "users": "every user's factors solve a ridge regression on the items rated",
         "items": "every item's factors solve a ridge regression on the users who rated it",
         "user biases": "no user's bias should be another",
         "item biases": "no item's bias should be another",
     }
-    return [equi(gradients[name], arrays[name], name, claims[name]) for name in gradients]
+    checks = []
+    for name, gradient in gradients.items():
+        if arrays[name].any():
+            checks.append(equi(gradient, arrays[name], name, claims[name]))
+        else:
+            value = _length(gradient(arrays[name])) / max(scale, TINY)
+            checks.append(Check(name, value, SAME_LIMIT, "local", claims[name]))
+    return checks
 
 
 def _explicit(model, cells, U, V, b, c, ridges):
@@ -119,7 +126,7 @@ def _explicit(model, cells, U, V, b, c, ridges):
     if not model.biases:
         gone = float(np.abs(b).max(initial=0.0) + np.abs(c).max(initial=0.0))
         checks.append(Check("biases", gone, 0.0, "proof", "there are none"))
-    checks += _stationary(gradients, {"users": U, "items": V, "user biases": b, "item biases": c})
+    checks += _stationary(gradients, {"users": U, "items": V, "user biases": b, "item biases": c}, _length(s * cells.values))
     e = cells.residuals(U, V, b, c)
     checks.append(_noise(model, cells, U, V, ridges, float(s @ e**2)))
     if min(ridges[0].max(), ridges[1].max()) > 0:
@@ -214,7 +221,7 @@ def _implicit(model, cells, U, V, b, c, ridges):
     bound = _best_multiple(float(((1 + s) * (1 - x)).sum()), loss, t)
     return [
         Check("biases", gone, 0.0, "proof", "implicit feedback has no mean and no biases"),
-        *_stationary(gradients, {"users": U, "items": V}),
+        *_stationary(gradients, {"users": U, "items": V}, _length(1 + s)),
         same(model.noise_variance_, given, "noise", "the noise variance that was given"),
         _gap(value, bound, 0.5 * float((1 + s).sum()), exact),
     ]

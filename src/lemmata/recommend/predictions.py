@@ -1,7 +1,8 @@
 """What a factorization says: expected ratings with their variance, what to recommend, what is alike, and who is new.
 
-About the maximum, the posterior of one user's parameters given the items is normal with covariance σ²(λσ²I + Σ wwᵀ)⁻¹, w = (vⱼ, 1), and
-likewise for items: the diagonal blocks of Laplace's approximation. With both sides independent, the rating of a pair has the variance
+About the maximum, the posterior of one user's parameters given the items is normal with covariance σ²(λσ²I + Σ wwᵀ)⁻¹, w =
+(vⱼ, 1), and likewise for items: the diagonal blocks of Laplace's approximation. With both sides independent, the rating of a
+pair has the variance
 
     σ² + wᵀΣ_u w + xᵀΣ_v x + tr Σ_u Σ_v,    w = (v, 1), x = (u, 1),
 
@@ -180,8 +181,8 @@ class Predictions:
         Parameters
         ----------
         users : A user, or several: then the results have one row for each.
-        exclude_seen : Whether to leave out what the user has rated. Where fewer than n items are left, a single user gets fewer,
-            and the rows of several end with the score −∞.
+        exclude_seen : Whether to leave out what the user has rated. Where fewer than n items are left, one user gets fewer, and
+            the rows of several end with the score −∞.
         """
         check_is_fitted(self)
         at, single = self._known(users, "user")
@@ -200,7 +201,7 @@ class Predictions:
 
     def _best(self, scores, n):
         """Name the n items with the highest scores in each row; among equals the first."""
-        if not 1 <= n:
+        if not n >= 1:
             raise ValueError(f"n must be at least 1, got {n!r}.")
         n = min(n, scores.shape[1])
         order = np.argsort(-scores, axis=1, kind="stable")[:, :n]
@@ -259,7 +260,7 @@ class Predictions:
         biased = self.biases and not self.implicit
         other = other if biased else np.ascontiguousarray(other[:, :-1])
         ridge = self._precision()[side] * self.noise_variance_ * counts
-        model = Model(None, None, None, None, self.mean_, biased, self.implicit, ridge_block, 0.0)
+        model = Model(None, None, None, None, self.mean_, biased, self.implicit, ridge_block, 0.0, 0.0)
         with serial_blas():
             found = half_sweep(model, RatingBlocks(rows, len(other)), other, ridge, np.zeros((len(new), other.shape[1])))[0]
         factors, biases = (found[:, :-1], found[:, -1]) if biased else (found, np.zeros(len(new)))

@@ -1,8 +1,8 @@
 """Ratings: who said what of which item, however they come.
 
-A rating is a user, an item and a number; a rating that was given twice counts twice. They come as pairs with a target, as triples (an
-array, a frame, Parquet files, a Dask frame), or as a sparse matrix whose stored entries are the ratings, zeros among them. Users and
-items are whole numbers or text; inside, they are numbers 0, 1, … in sorted order.
+A rating is a user, an item and a number; a rating that was given twice counts twice. They come as pairs with a target, as
+triples (an array, a frame, Parquet files, a Dask frame), or as a sparse matrix whose stored entries are the ratings, zeros
+among them. Users and items are whole numbers or text; inside, they are numbers 0, 1, … in sorted order.
 
 """
 
@@ -127,7 +127,9 @@ def identities(ids, kind):
         if kinds <= {str}:
             return ids.astype(str)
         if not kinds <= {int, bool} and not all(isinstance(v, (int, np.integer)) for v in ids.tolist()):
-            raise ValueError(f"The ids of {kind}s must be all whole numbers or all text, got {sorted(k.__name__ for k in kinds)}.")
+            raise ValueError(
+                f"The ids of {kind}s must be all whole numbers or all text, got {sorted(k.__name__ for k in kinds)}."
+            )
         return ids.astype(np.int64)
     if ids.dtype.kind == "f":
         whole = np.isfinite(ids) & (np.abs(ids) < 2.0**53) & (ids == np.rint(ids))
@@ -188,7 +190,7 @@ def _of_array(X, y):
         X = list(X)
         if X and not all(hasattr(row, "__len__") and len(row) == len(X[0]) for row in X):
             raise ValueError("Expected rows of a user and an item (and a rating), all of one length.")
-        columns = [np.array([row[j] for row in X]) for j in range(len(X[0]))] if X and not isinstance(X[0], str) else []
+        columns = [_together([row[j] for row in X]) for j in range(len(X[0]))] if X and not isinstance(X[0], str) else []
         n = len(X)
     else:
         if X.ndim != 2:
@@ -199,6 +201,12 @@ def _of_array(X, y):
     if len(columns) not in (2, 3):
         raise ValueError(f"Expected a user and an item in each row, and a rating perhaps; got {len(columns)} columns.")
     return columns[0], columns[1], y if y is not None else columns[2] if len(columns) == 3 else None
+
+
+def _together(values):
+    """Make an array of values, in which numbers beside text stay numbers."""
+    array = np.array(values)
+    return np.array(values, dtype=object) if array.dtype.kind == "U" and not all(isinstance(v, str) for v in values) else array
 
 
 def _named(X):

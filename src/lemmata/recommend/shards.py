@@ -1,9 +1,9 @@
 """Ratings sorted into rows, one for each user or one for each item, in shards of whole rows.
 
 Each user's ridge problem needs this user's ratings and all item factors, and each item's the reverse. So the ratings are kept
-twice, as rows of users and as rows of items, both cut into shards of whole rows. A row is worked on alone and its entries keep one
-order, so neither the cuts nor the home of the shards changes a bit. On Dask, partitions are shuffled once and then every shard stays
-with its worker; what travels in a sweep are the factors.
+twice, as rows of users and as rows of items, both cut into shards of whole rows. A row is worked on alone and its entries
+keep one order, so neither the cuts nor the home of the shards changes a bit. On Dask, partitions are shuffled once and then
+every shard stays with its worker; what travels in a sweep are the factors.
 """
 
 from functools import partial
