@@ -34,6 +34,7 @@ FAMILIES = (
     "lda",
     "lda_gibbs",
     "decomposition",
+    "nmf",
     "hmm",
     "long_sequence",
     "markov",

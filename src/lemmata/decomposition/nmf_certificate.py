@@ -49,6 +49,16 @@ def projected(values, gradient, curvature):
     return np.where(curvature > 0, values - np.maximum(values - step, 0.0), flat)
 
 
+def farther(values, gradient, curvature, cost):
+    """Give the larger one of the steps by second derivatives and by a multiplicative update, values × gradient/cost.
+
+    Near zero the divergence bends so much that only the update tells how far the way is.
+    """
+    step = projected(values, gradient, curvature)
+    update = np.divide(values * gradient, cost, out=np.zeros_like(values), where=cost > 0)
+    return np.where(np.abs(update) > np.abs(step), update, step)
+
+
 def matrix(seen, values, shape):
     """Give the listed entries as a sparse matrix with these values."""
     from scipy.sparse import csr_array
@@ -143,7 +153,7 @@ class DivergenceCheck:
         missing = loss.layout.missing
         cost = matrix(seen, marks, shape) @ H if missing else np.broadcast_to(H.sum(axis=0), W.shape)
         gradient = cost + loss.penalty_W + loss.ridge_W * W - matrix(seen, marks * ratio, shape) @ H
-        moves = projected(W, gradient, matrix(seen, marks * bend, shape) @ H**2 + loss.ridge_W)
+        moves = farther(W, gradient, matrix(seen, marks * bend, shape) @ H**2 + loss.ridge_W, cost)
         given = s[:, 0] @ np.sum(cost * W, axis=1), s[:, 0] @ (matrix(seen, marks * values, shape) @ np.ones(len(H)))
         return np.array([np.sum(s * cost * np.abs(moves)), np.sum(s * cost * W), *given]), W
 
@@ -166,7 +176,7 @@ class DivergenceCheck:
             parts = np.divide(scaled, size, out=np.zeros_like(scaled), where=size > 0)
             pulls, mass, _ = blocks.sweep(self.sums_block, W, parts)[0]
             gradient = mass + loss.penalty_H + loss.ridge_H * parts - pulls
-            return projected(parts, gradient, curvature + loss.ridge_H) * size
+            return farther(parts, gradient, curvature + loss.ridge_H, mass) * size
 
         return stationary(residual, H * size)
 

@@ -82,11 +82,12 @@ class Divergence:
         return np.maximum(H + momentum * (H - before), LEAST * H)
 
     def solve_block(self, X, weight, H, W=None):
-        """Find the best W of a block, from a W nearby if there is one."""
+        """Find the best W of a block; from a W nearby, if there is one, as precisely as its loss asks for."""
         k, fresh = H.shape[1], W is None
         W = np.empty((X.shape[0], k)) if fresh else W.copy()
-        shared, penalties = H.sum(axis=0) + self.penalty_W, (self.penalty_W, self.ridge_W)
-        nmf_kl_rows.solve_rows(*entries(X, self.layout), self.inverse, W, fresh, H, shared, *penalties, *room(k))
+        nearly = nmf_kl_rows.NEARLY if fresh else nmf_kl_rows.NEARLY_AN_ERROR
+        shared, options = H.sum(axis=0) + self.penalty_W, (self.penalty_W, self.ridge_W, nearly)
+        nmf_kl_rows.solve_rows(*entries(X, self.layout), self.inverse, W, fresh, H, shared, *options, *room(k))
         return W
 
     def error_block(self, X, weight, W, H):

@@ -8,7 +8,7 @@ at once.
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.decomposition.nmf_kl_rows import costs, ratios, root, solve_row, start_row
+from lemmata.decomposition.nmf_kl_rows import NEARLY, costs, ratios, root, solve_row, start_row
 
 BIAS, MANTISSA = 1023, 52  # of the exponents of double precision, and the bits below them
 FRACTION, HALF_OF = (1 << 52) - 1, 1022 << 52  # the bits of a fraction, and the exponent of numbers from ½ to 1
@@ -83,7 +83,7 @@ def pass_rows(
                 w[r] = new if new > VANISHED else 0.0
         if n_rounds:
             step_W, size_W = solve_row(
-                indptr, indices, values, marks, inverse, H, i, ridge, n_rounds,
+                indptr, indices, values, marks, inverse, H, i, ridge, n_rounds, NEARLY,
                 w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
             )
             moved += s * step_W

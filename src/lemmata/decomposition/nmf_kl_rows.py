@@ -18,7 +18,10 @@ from lemmata.core.kernel import kernel
 from lemmata.decomposition.nmf_rows import solve
 
 EXACT = 1e-13  # share of the mass of w that a step may still move: what rounding leaves
-NEARLY = 1e-8  # the same before a step, which squares it
+NEARLY = 1e-8  # the same before a last step, which squares it
+NEARLY_AN_ERROR = 1e-6  # as NEARLY, where only the loss is wanted, which squares it once more
+FARTHER = 3.0  # times that of Newton's method: an update that moves more mass leads better
+SMALL = 1e-2  # share of the mass of w below which a coordinate that is on its way down is tried at zero
 NEGLIGIBLE = 1e-15  # share of the mass of w below which a coordinate that is not pulled up is zero
 ROUNDS, HALVINGS = 100, 30
 WARM = 4  # multiplicative updates before the first quadratic: from far away they lead better
@@ -139,15 +142,19 @@ def model(indptr, indices, values, marks, inverse, H, ridge, i, w, c, pull, free
 
 @kernel
 def misfit(w, c, ridge, pull, free, n, Q):
-    """Return the mass Σᵣ cᵣ |wᵣ − (wᵣ − gᵣ/Qᵣᵣ)₊| that a step along each coordinate would move, and the mass of w."""
-    moved, size = 0.0, 0.0
+    """Return the mass that Newton steps along each coordinate would move, that of a multiplicative update, and that of w.
+
+    Near zero they differ: where hardly anything explains an entry Newton's method doubles it, an update jumps.
+    """
+    moved, updated, size = 0.0, 0.0, 0.0
     for a in range(n):
         r = free[a]
         g = c[r] + ridge * w[r] - pull[r]
         target = max(w[r] - g / Q[0, a, a], 0.0) if Q[0, a, a] > 0.0 else 0.0
         moved += c[r] * abs(w[r] - target)
+        updated += w[r] * abs(g)
         size += c[r] * w[r]
-    return moved, size
+    return moved, updated, size
 
 
 @kernel
@@ -180,7 +187,7 @@ def step_towards(indptr, indices, values, marks, inverse, H, i, ridge, w, c, pul
 # fmt: off
 @kernel
 def solve_row(
-    indptr, indices, values, marks, inverse, H, i, ridge, n_rounds,
+    indptr, indices, values, marks, inverse, H, i, ridge, n_rounds, nearly,
     w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
 ):
     """Bring w to the minimum of row i: minimize the quadratic that touches D over what is not negative, and go there.
@@ -192,19 +199,24 @@ def solve_row(
     for turn in range(n_rounds):
         ratios(indptr, indices, values, marks, inverse, H, i, w, pull)
         n = model(indptr, indices, values, marks, inverse, H, ridge, i, w, c, pull, free, Q, b, trial)
-        moved, size = misfit(w, c, ridge, pull, free, n, Q)
+        moved, updated, size = misfit(w, c, ridge, pull, free, n, Q)
+        farther = max(moved, updated)
         if turn == 0:
-            first, whole = moved, size
-        if moved <= EXACT * size:
+            first, whole = farther, size
+        if farther <= EXACT * size:
             break
         for r in range(k):
             target[r] = 0.0
             z[0, r] = 0.0
-        for a in range(n):
-            z[0, a] = w[free[a]]
-        solve(z, 0, n, b, 0, Q, 0, 0.0, gradient, inner, lower, step)
-        for a in range(n):
-            target[free[a]] = z[0, a]
+        if updated > FARTHER * moved:
+            for r in range(k):
+                target[r] = root(w[r] * pull[r], c[r], ridge)
+        else:
+            for a in range(n):
+                z[0, a] = w[free[a]]
+            solve(z, 0, n, b, 0, Q, 0, 0.0, gradient, inner, lower, step)
+            for a in range(n):
+                target[free[a]] = z[0, a]
         there = step_towards(
             indptr, indices, values, marks, inverse, H, i, ridge, w, c, pull, target, loss, 1e-15 * size, trial
         )
@@ -213,7 +225,7 @@ def solve_row(
         loss = there
         for r in range(k):
             w[r] = trial[r]
-        if moved <= NEARLY * size:
+        if farther <= nearly * size:
             break
     return first, whole
 # fmt: on
@@ -222,7 +234,7 @@ def solve_row(
 # fmt: off
 @kernel
 def solve_rows(
-    indptr, indices, values, marks, inverse, W, fresh, H, shared, penalty, ridge,
+    indptr, indices, values, marks, inverse, W, fresh, H, shared, penalty, ridge, nearly,
     w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
 ):
     """Bring each row to its minimum, from W or from a start that follows from the row and H."""
@@ -233,12 +245,18 @@ def solve_rows(
         else:
             for r in range(W.shape[1]):
                 w[r] = W[i, r]
-        for _ in range(WARM if fresh else 1):
+        size = 0.0
+        for _ in range(WARM):
             ratios(indptr, indices, values, marks, inverse, H, i, w, pull)
+            size = 0.0
             for r in range(W.shape[1]):
                 w[r] = root(w[r] * pull[r], c[r], ridge)
+                size += c[r] * w[r]
+        for r in range(W.shape[1]):
+            if pull[r] < 0.9 * c[r] and c[r] * w[r] < SMALL * size:  # 0.9: down by a tenth in one update
+                w[r] = 0.0
         solve_row(
-            indptr, indices, values, marks, inverse, H, i, ridge, ROUNDS,
+            indptr, indices, values, marks, inverse, H, i, ridge, ROUNDS, nearly,
             w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,
         )
         for r in range(W.shape[1]):
