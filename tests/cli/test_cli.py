@@ -14,12 +14,24 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 import lemmata
 from cli.commandline import offer, run, save
 from helpers import finished, python
-from lemmata.cli.compare import Job, Result, candidates, choose_task, compare, make_job, n_fits, rank, split_by_rows
+from lemmata.cli.compare import (
+    Job,
+    Result,
+    candidates,
+    choose_task,
+    compare,
+    holds_pairs,
+    make_job,
+    n_fits,
+    rank,
+    split_by_rows,
+)
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.table import Table, read_table
-from lemmata.core.table_encoder import TableEncoder
+from lemmata.core.table_encoder import PairEncoder, TableEncoder
 from lemmata.core.table_model import TableModel
 from lemmata.linear_model import LinearRegression
+from lemmata.recommend import ProbabilisticMatrixFactorization
 
 COMMANDS = ("fit", "predict", "certify", "guarantee", "report", "demo", "warm", "version")
 
@@ -520,3 +532,35 @@ def test_models_of_counts_and_codes_have_a_report(winner, tmp_path, monkeypatch)
     page = (tmp_path / "words-fit/report.html").read_text(encoding="utf-8")
     assert "confusion matrix of the training rows" in page
     assert "could not be drawn" not in page
+
+
+def test_ratings_of_pairs_have_a_recommender(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    who, what = rng.integers(30, size=500), rng.integers(20, size=500)
+    stars = 3 + (rng.normal(size=(30, 1)) @ rng.normal(size=(1, 20)))[who, what] + 0.1 * rng.normal(size=500)
+    people, films = np.array([f"p{i}" for i in who], dtype=object), np.array([f"f{j}" for j in what], dtype=object)
+    path = save(Table({"person": people, "film": films, "stars": stars}), tmp_path / "ratings.csv")
+    offer(monkeypatch, LinearRegression, ProbabilisticMatrixFactorization)
+    done = run("fit", path, "--target", "stars", "--out", "out")
+    assert done.exit_code == 0, done.output
+    assert "best: ProbabilisticMatrixFactorization" in done.output
+    assert run("certify", "out/model.lemmata", path).exit_code == 0
+    assert "R² on the rows that have stars: 0.9" in run("predict", "out/model.lemmata", path, "--out", "new.csv").output
+    assert "an identifier, as it is" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    # Three columns are no pairs, and nobody is offered a model that cannot read them.
+    wide = Job(Table({"a": stars, "person": people, "film": films, "stars": stars}), "stars", "regression")
+    assert not holds_pairs(wide)
+    assert "ProbabilisticMatrixFactorization" not in candidates("regression")
+    assert "ProbabilisticMatrixFactorization" in candidates("regression", pairs=True)
+
+
+def test_pairs_are_read_as_text_and_must_be_whole():
+    encoder = PairEncoder().fit({"user": ["a", "b"], "item": [1.0, 2.0]})
+    assert encoder.transform({"item": [3.0], "user": ["c"]}).tolist() == [["c", "3"]]
+    with pytest.raises(ValueError, match="lacks the column 'item'"):
+        encoder.transform({"user": ["c"]})
+    with pytest.raises(ValueError, match="lacks an identifier in row 1"):
+        encoder.transform({"user": ["c", None], "item": [1.0, 1.0]})
+    with pytest.raises(ValueError, match="two columns beside the target, and there are 3"):
+        PairEncoder().fit({"a": [1.0], "b": [1.0], "c": [1.0]})

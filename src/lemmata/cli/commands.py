@@ -311,7 +311,7 @@ def run_fit(
     console.print(show.describe(table, path.name))
     chosen = work.choose_task(table, target, task)
     job = work.make_job(table, target, chosen, folds, seed, work.choose_costs(table, target, chosen, costs, reject_cost))
-    estimators = work.candidates(chosen, names, seed, work.count_classes(job))
+    estimators = work.candidates(chosen, names, seed, work.count_classes(job), work.holds_pairs(job))
     if not estimators:
         raise ValueError(f"this version of lemmata has no estimator for {chosen} yet.")
     without: list[str] = []

@@ -26,8 +26,8 @@ from lemmata.cli.estimators import default_estimators, is_meta
 from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import gives_groups
 from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, shown
-from lemmata.core.table_encoder import TableEncoder, floats
-from lemmata.core.table_model import TableModel, encoder_for
+from lemmata.core.table_encoder import PairEncoder, TableEncoder, floats
+from lemmata.core.table_model import TableModel, encoder_for, reads_pairs
 from lemmata.decision.costs import REJECTED, Costs, DecisionModel, read_costs, zero_one_costs
 from lemmata.report.decisions import accuracy_of_decided
 from lemmata.report.page import VERDICTS, verdict
@@ -153,11 +153,13 @@ def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int
     return Job(rows, target, task, min(folds, rows.n_rows // 2), seed, costs)
 
 
-def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_classes: int = 2) -> dict[str, Any]:
+def candidates(
+    task: Task, names: list[str] | None = None, seed: int = 0, n_classes: int = 2, pairs: bool = False
+) -> dict[str, Any]:
     """Make every public estimator for the task, and for so many classes, with its default parameters, or those named.
 
     Those on top of another estimator are left out: by default they are that estimator once more. Those for counts and codes,
-    which refuse other tables, are made only if they are named.
+    which refuse other tables, are made only if they are named; those for pairs of identifiers if the rows are `pairs`.
     """
     found = {}
     for_two = []
@@ -171,7 +173,11 @@ def candidates(task: Task, names: list[str] | None = None, seed: int = 0, n_clas
         else:
             found[name] = estimator.set_params(random_state=seed) if "random_state" in estimator.get_params() else estimator
     if names is None:
-        return {name: estimator for name, estimator in found.items() if not get_tags(estimator).input_tags.positive_only}
+        return {
+            name: estimator
+            for name, estimator in found.items()
+            if not get_tags(estimator).input_tags.positive_only and (pairs or not reads_pairs(estimator))
+        }
     lower = {name.lower(): name for name in found}
     unknown = [name for name in names if name.lower() not in lower]
     if unknown and unknown[0].lower() in for_two:
@@ -247,6 +253,25 @@ def _penalty(score: float, metric: str) -> float:
     return np.inf if np.isnan(score) else round(float(-score if metric in MORE_IS_BETTER else score), DIGITS)
 
 
+def holds_pairs(job: Job) -> bool:
+    """Tell whether rows are pairs of identifiers that come again and again: two columns of text or whole numbers.
+
+    Examples
+    --------
+    >>> user, item, stars = np.array([1.0, 1.0, 2.0, 2.0]), np.array(list("abab"), dtype=object), np.array([5.0, 1.0, 4.0, 2.0])
+    >>> ratings = Table({"user": user, "item": item, "stars": stars})
+    >>> holds_pairs(Job(ratings, "stars", "regression"))
+    True
+    """
+    inputs = job.table if job.target is None else job.table.without(job.target)
+    return len(inputs) == 2 and all(
+        not is_missing(column).any()
+        and 2 * len(distinct(column)) <= len(column)
+        and (kind_of(column) == "text" or (kind_of(column) == "number" and (column == np.round(column)).all()))
+        for column in inputs.values()
+    )
+
+
 def count_classes(job: Job) -> int:
     """Count the classes of the target; 0 if there are none."""
     return len(distinct(job.table[str(job.target)])) if job.task == "classification" else 0
@@ -271,14 +296,17 @@ def _cross_validate(
 ) -> None:
     y, n_classes = _target(job.table[str(job.target)], job.task)
     inputs = job.table.without(str(job.target))
-    needed = {not takes_counts(estimator) for estimator in estimators.values()}
+    encoders = {name: _fold_encoder(estimator) for name, estimator in estimators.items()}
     collected: dict[str, list[tuple[float, ...]]] = {name: [] for name in [*estimators, ""]}
     for train, test in _splits(job, y):
-        encoded = {scale: _encoded(TableEncoder(scale=scale), inputs, train, test) for scale in needed}
+        encoded: dict[str, tuple[Column, Column]] = {}
         for name, estimator in estimators.items():
-            X_train, X_test = encoded[not takes_counts(estimator)]
             with _reported(results[name]):
                 if not results[name].error:
+                    encoder = encoders[name]
+                    if repr(encoder) not in encoded:
+                        encoded[repr(encoder)] = _encoded(encoder, inputs, train, test)
+                    X_train, X_test = encoded[repr(encoder)]
                     fitted = _model(job, estimator, np.unique(y[train])).fit(X_train, y[train])
                     collected[name].append(_scores(job, y[test], fitted, X_test, n_classes))
             tick()
@@ -291,7 +319,12 @@ def _cross_validate(
                 result.spreads[metric] = float(known.std(ddof=1)) if len(known) > 1 else np.nan
 
 
-def _encoded(encoder: TableEncoder, inputs: Table, train: Column, test: Column) -> tuple[Column, Column]:
+def _fold_encoder(estimator: Any) -> TableEncoder | PairEncoder:
+    """Make the encoder of a fold: pairs and counts as they are, other columns on one scale."""
+    return PairEncoder() if reads_pairs(estimator) else TableEncoder(scale=not takes_counts(estimator))
+
+
+def _encoded(encoder: TableEncoder | PairEncoder, inputs: Table, train: Column, test: Column) -> tuple[Column, Column]:
     """Encode the rows of a fold as those that are fitted tell."""
     encoder.fit(inputs.take(train))
     return encoder.transform(inputs.take(train)), encoder.transform(inputs.take(test))

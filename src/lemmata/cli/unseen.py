@@ -138,7 +138,7 @@ def _was_fitted_to(model: TableModel, table: Table) -> bool:
 
 
 def _same_plan(plan: Plan, other: Plan) -> bool:
-    if plan["kind"] == "text" or other["kind"] == "text":
+    if {plan["kind"], other["kind"]} & {"text", "id"}:
         return plan == other
     moved = max(abs(plan["center"] - other["center"]), abs(plan["width"] - other["width"])) / plan["width"]
     return moved <= SAME and all(plan[key] == other[key] for key in ("missing", "fill", "season", "varies"))

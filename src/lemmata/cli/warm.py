@@ -22,6 +22,7 @@ def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
     from sklearn.utils.validation import has_fit_parameter
 
     from lemmata.cli.estimators import default_estimators, is_meta
+    from lemmata.core.table_model import reads_pairs
 
     for name, estimator in default_estimators():
         fixed = {"random_state": 0, "max_iter": WARM_ITERATIONS}
@@ -29,6 +30,8 @@ def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
         layouts = ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",)
         weightings = ("none", "writable", "read-only") if has_fit_parameter(estimator, "sample_weight") else ("none",)
         widths, accesses = WARM_COLUMNS, ("writable", "read-only")
+        if reads_pairs(estimator):  # of a sparse matrix, each stored entry is one
+            layouts, weightings = ("sparse",), ("none",)
         if is_meta(estimator):  # the estimator below it is warmed for itself: less suffices for what lies on top
             widths, layouts, weightings = WARM_COLUMNS[:1], ("dense",), ("none",)
         kinds = product(widths, ("float64", "float32"), layouts, accesses, weightings, class_counts(estimator))
@@ -55,14 +58,13 @@ def tiny_fit(estimator: Any, n_columns: int, dtype: str, layout: str, access: st
     from sklearn.utils import get_tags
 
     rng = np.random.default_rng(0)
-    X: Any = rng.random((WARM_ROWS, n_columns)).astype(dtype)
-    if get_tags(estimator).input_tags.categorical:
-        X = np.floor(4 * X).astype(dtype)
+    raw = rng.random((WARM_ROWS, n_columns))
+    X: Any = (np.floor(4 * raw) if get_tags(estimator).input_tags.categorical else raw).astype(dtype)
     y, weight = 100 * X.sum(axis=1), rng.random(WARM_ROWS)  # 100: no penalty of a default leaves nothing of it
     if n_classes:
         y = np.arange(WARM_ROWS) % n_classes
     if layout == "sparse":
-        X = csr_array(np.where(X < 0.5, X, 0))
+        X = csr_array(np.where(raw < 0.5, X, 0).astype(dtype))
     parts = (X.data, X.indices, X.indptr) if layout == "sparse" else (X,)
     for array in (*parts, y):
         array.flags.writeable = access == "writable"

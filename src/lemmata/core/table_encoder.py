@@ -83,6 +83,8 @@ def plan_names(name: str, plan: Plan) -> list[str]:
     >>> plan_names("city", {"kind": "text", "missing": 0, "levels": ["Graz", "Linz"], "other": 7})
     ['city=Graz', 'city=Linz', 'city=(other)']
     """
+    if plan["kind"] == "id":
+        return [name]
     if plan["kind"] == "text":
         names = [f"{name}={level}" for level in plan["levels"]] + [f"{name}=(other)"] * bool(plan["other"])
     else:
@@ -123,6 +125,8 @@ def describe_plan(plan: Plan) -> str:
     >>> describe_plan({"kind": "text", "missing": 0, "levels": ["Graz", "Linz"], "other": 7})
     'a 0/1 column for each of 2 levels; one for the others'
     """
+    if plan["kind"] == "id":
+        return "an identifier, as it is"
     if plan["kind"] == "text":
         words = [f"a 0/1 column for each of {len(plan['levels'])} levels"] + ["one for the others"] * bool(plan["other"])
         return "; ".join(words + ["one for missing"] * bool(plan["missing"]))
@@ -230,6 +234,50 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Name the columns of the matrix."""
         check_is_fitted(self)
         return np.array([new for name, plan in self.plans_.items() for new in plan_names(name, plan)], dtype=object)
+
+
+class PairEncoder(TransformerMixin, BaseEstimator):
+    """Keep two columns of identifiers as text, for models of pairs: users and items, say.
+
+    Attributes
+    ----------
+    plans_ : For both columns, by name, that they are identifiers.
+    dropped_ : Empty: nothing is left out.
+
+    Examples
+    --------
+    >>> table = {"user": ["ann", "bob"], "film": [7.0, 12.0]}
+    >>> PairEncoder().fit_transform(table).tolist()
+    [['ann', '7'], ['bob', '12']]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> "PairEncoder":
+        """Remember the names of the two columns."""
+        table = as_table(X)
+        if len(table) != 2:
+            raise ValueError(f"a model of pairs reads two columns beside the target, and there are {len(table)}.")
+        self.plans_: dict[str, Plan] = {name: {"kind": "id"} for name in table}
+        self.dropped_: dict[str, str] = {}
+        self.n_features_in_ = 2
+        self.feature_names_in_ = np.array(list(table), dtype=object)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.object_]:
+        """Give the identifiers as text, two a row."""
+        check_is_fitted(self)
+        table = as_table(X)
+        absent = [name for name in self.plans_ if name not in table]
+        if absent:
+            raise ValueError(f"the table lacks {_listed(absent)}, which the model was fitted with.")
+        for name in self.plans_:
+            if is_missing(table[name]).any():
+                raise ValueError(f"column {name!r} lacks an identifier in row {int(is_missing(table[name]).argmax())}.")
+        return np.array([[shown(value) for value in table[name]] for name in self.plans_], dtype=object).T
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Name the two columns."""
+        check_is_fitted(self)
+        return np.array(list(self.plans_), dtype=object)
 
 
 def _as_kind(column: Column, kind: str, name: str) -> Column:

@@ -16,12 +16,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Certificate
 from lemmata.core.table import Column, Kind, Table, as_table, distinct, is_missing, kind_of, shown
-from lemmata.core.table_encoder import Floats, TableEncoder, floats
+from lemmata.core.table_encoder import Floats, PairEncoder, TableEncoder, floats
 
 
-def encoder_for(estimator: Any) -> TableEncoder:
-    """Make the encoder that suits an estimator: columns on one scale, and missing numbers filled unless it takes them."""
+def encoder_for(estimator: Any) -> TableEncoder | PairEncoder:
+    """Make the encoder that suits an estimator: columns on one scale, and missing numbers filled unless it takes them.
+
+    A regressor that reads no table of numbers reads pairs of identifiers.
+    """
+    if reads_pairs(estimator):
+        return PairEncoder()
     return TableEncoder(scale=True, keep_missing=get_tags(estimator).input_tags.allow_nan)
+
+
+def reads_pairs(estimator: Any) -> bool:
+    """Tell whether an estimator is a regressor on pairs of identifiers, such as users and items.
+
+    Examples
+    --------
+    >>> from lemmata.linear_model import Ridge
+    >>> from lemmata.recommend import ProbabilisticMatrixFactorization
+    >>> reads_pairs(Ridge()), reads_pairs(ProbabilisticMatrixFactorization())
+    (False, True)
+    """
+    tags = get_tags(estimator)
+    return bool(tags.estimator_type == "regressor" and not tags.input_tags.two_d_array)
 
 
 class TableModel(BaseEstimator):
@@ -51,7 +70,7 @@ class TableModel(BaseEstimator):
     True
     """
 
-    def __init__(self, estimator: Any, target: str | None = None, encoder: TableEncoder | None = None) -> None:
+    def __init__(self, estimator: Any, target: str | None = None, encoder: TableEncoder | PairEncoder | None = None) -> None:
         self.estimator = estimator
         self.target = target
         self.encoder = encoder
@@ -93,7 +112,7 @@ class TableModel(BaseEstimator):
 
         save(self, path)
 
-    def encode(self, table: Any) -> tuple[Floats, NDArray[Any] | None]:
+    def encode(self, table: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Give the matrix and the target that the estimator sees, without the rows that have no target."""
         check_is_fitted(self)
         table = self._with_target(as_table(table))
