@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from bench.harness import THREADS, Row
 from lemmata.core.blocks import Blocks
 from lemmata.topic import LatentDirichletAllocation
-from lemmata.topic.lda import bound_block
-from lemmata.topic.variational import FIRM, topics_bound, words_of
+from lemmata.topic.inference import evidence_bound
+from lemmata.topic.variational import FIRM
 
 PASSES = 10
 STEPS = {"mean_change_tol": 1e-3, "max_doc_update_iter": 100}  # scikit-learn's defaults
@@ -23,8 +23,8 @@ STEPS = {"mean_change_tol": 1e-3, "max_doc_update_iter": 100}  # scikit-learn's 
 def documents(n, v, k, length):
     """Draw documents of about so many words from k topics over v words."""
     rng = np.random.default_rng(0)
-    topics = np.cumsum(rng.dirichlet(np.full(v, 0.1), k), axis=1)
-    shares = np.cumsum(rng.dirichlet(np.full(k, 0.1), n), axis=1)
+    topics = np.cumsum(rng.dirichlet(np.full(v, 0.05), k), axis=1)
+    shares = np.cumsum(rng.dirichlet(np.full(k, 0.5), n), axis=1)
     rows = np.repeat(np.arange(n), rng.poisson(length, n))
     of = np.minimum((rng.random(len(rows))[:, None] > shares[rows]).sum(axis=1), k - 1)
     words, chance = np.empty(len(rows), dtype=int), rng.random(len(rows))
@@ -57,9 +57,7 @@ def scikit(data):
 def bound(data, model):
     """Give the lower bound of the log evidence, a word."""
     X, k = data
-    prior, components = 1.0 / k, model.components_
-    told = Blocks.of(X, None).reduce(bound_block, words_of(components), np.full(k, prior), FIRM)
-    return (told + topics_bound(components, prior)) / X.sum()
+    return evidence_bound(Blocks.of(X, None), model.components_, np.full(k, 1.0 / k), 1.0 / k, FIRM) / X.sum()
 
 
 ROWS = [

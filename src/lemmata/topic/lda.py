@@ -14,42 +14,23 @@ from numbers import Integral, Real
 from os import PathLike
 
 import numpy as np
-from scipy.sparse import csr_array
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.blocks import Blocks
 from lemmata.core.config import jobs
 from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
 from lemmata.linear_model.stochastic import fold
-from lemmata.topic.evaluation import completion_logs, left_to_right_logs, whole_counts
 from lemmata.topic.gibbs_chain import Chain, Plan, chain_certificate, tokens_of
+from lemmata.topic.inference import bounds_block, draw_documents, evidence_bound, laws_of, perplexity, shares_block
 from lemmata.topic.lda_certificate import certificate
 from lemmata.topic.model import TopicModel
 from lemmata.topic.online import Pace, online_block
-from lemmata.topic.variational import FIRM, Rest, batch_step, distance, draw_start, settled, topics_bound, words_of
+from lemmata.topic.variational import FIRM, Rest, batch_step, distance, draw_start, words_of
 
 ANY_FALL = 1.0  # nats a token; how much documents that change from one optimum to another can cost, no theorem says
-
-
-def bound_block(X, weight, words, alpha, rest):
-    """Sum the documents' parts of the bound."""
-    bounds = settled(X, words, alpha, rest)[1]
-    return float(bounds.sum() if weight is None else weight @ bounds)
-
-
-def shares_block(X, weight, words, alpha, rest):
-    """Expected shares of the topics in each document."""
-    gamma = settled(X, words, alpha, rest)[0][:, : len(alpha)]
-    return gamma / gamma.sum(axis=1, keepdims=True)
-
-
-def bounds_block(X, weight, words, alpha, rest):
-    """Each document's part of the bound."""
-    return settled(X, words, alpha, rest)[1]
 
 
 class LatentDirichletAllocation(TopicModel):
@@ -290,7 +271,7 @@ class LatentDirichletAllocation(TopicModel):
         for name, value in self._attributes(posterior, blocks.dtype).items():
             setattr(self, name, value)
         self.document_length_ = extent[0] / extent[1]
-        self.bound_ = self._bound(blocks)
+        self.bound_ = evidence_bound(blocks, *self._posterior(), FIRM)
 
     def _posterior(self):
         """Give λ, α and η in double precision, once they can be those of a fit."""
@@ -301,15 +282,10 @@ class LatentDirichletAllocation(TopicModel):
                 raise ValueError(f"{name} has the shape {np.shape(getattr(self, name))}, which is not that of a fit.")
         return self.components_.astype(float), self.doc_topic_prior_.astype(float), float(self.topic_word_prior_)
 
-    def _bound(self, blocks, rest=FIRM):
-        components, alpha, eta = self._posterior()
-        return blocks.reduce(bound_block, words_of(components), alpha, rest) + topics_bound(components, eta)
-
     @property
     def topic_word_(self):
         """Expected probability of each word in each topic, (n_components, n_features); rows sum to one."""
-        components = self._posterior()[0]
-        return as_output(components / components.sum(axis=1, keepdims=True), self.components_.dtype)
+        return as_output(laws_of(self._posterior()[0]), self.components_.dtype)
 
     def transform(self, X):
         """Give the expected shares of the topics in each document; a document without words has the prior's."""
@@ -330,7 +306,7 @@ class LatentDirichletAllocation(TopicModel):
         check_is_fitted(self)
         blocks, _ = self._documents(X, sample_weight)
         with serial_blas(), jobs(self.n_jobs):
-            return self._bound(blocks, self._rest())
+            return evidence_bound(blocks, *self._posterior(), self._rest())
 
     def perplexity(self, X, *, method="document-completion", n_particles=20):
         """Give e^−(mean log probability of a word of documents X that is to be told): the smaller the better.
@@ -344,39 +320,16 @@ class LatentDirichletAllocation(TopicModel):
         """
         components, alpha, _ = self._posterior()
         blocks, (n_tokens, _) = self._documents(X)
-        topics, rng = components / components.sum(axis=1, keepdims=True), generator(self.random_state)
+        rng = generator(self.random_state)
         with serial_blas(), jobs(self.n_jobs):
-            if method == "bound":
-                logs = blocks.reduce(bound_block, words_of(components), alpha, self._rest())
-            elif method == "left-to-right":
-                logs = left_to_right_logs(whole_counts(blocks.whole()[0]), topics, alpha, n_particles, rng).sum()
-            elif method == "document-completion":
-                told, count = completion_logs(whole_counts(blocks.whole()[0]), self._shares, topics, rng)
-                logs, n_tokens = told.sum(), count.sum()
-            else:
-                raise ValueError(f"method must be 'document-completion', 'left-to-right' or 'bound'; got {method!r}.")
-        if not n_tokens:
-            raise ValueError("There is no word to be told: every document is empty, or too short to be parted.")
-        return float(np.exp(-logs / n_tokens))
-
-    def _shares(self, X):
-        return Blocks.of(X, None).map(shares_block, words_of(self._posterior()[0]), self._posterior()[1], self._rest())
+            return perplexity(blocks, n_tokens, components, alpha, self._rest(), method, n_particles, rng)
 
     def sample(self, n_samples=1, length=None):
         """Draw documents of so many words each, by default the mean length of the fit; return their counts, sparse."""
         components, alpha, _ = self._posterior()
-        rng, topics = generator(self.random_state), components / components.sum(axis=1, keepdims=True)
         length = max(round(self.document_length_), 1) if length is None else length
-        values, columns, starts = [], [], [0]
-        for share in rng.dirichlet(alpha, size=n_samples):  # topic by topic, so that no table of probabilities is needed
-            counts = np.zeros(topics.shape[1], dtype=self.components_.dtype)
-            for k, m in enumerate(rng.multinomial(length, share)):
-                if m:
-                    counts += rng.multinomial(m, topics[k])
-            columns.append(np.flatnonzero(counts))
-            values.append(counts[columns[-1]])
-            starts.append(starts[-1] + len(columns[-1]))
-        return csr_array((np.concatenate(values), np.concatenate(columns), starts), shape=(n_samples, topics.shape[1]))
+        drawn = draw_documents(components, alpha, n_samples, length, generator(self.random_state))
+        return as_output(drawn, self.components_.dtype)
 
     def certify(self, X, y=None, sample_weight=None):
         """Prove that the fit is stationary: a pass, computed by another way, leaves the topics where they are.
