@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from lemmata import plot
-from lemmata.decomposition import PCA, KernelPCA, ProbabilisticPCA
+from lemmata.decomposition import PCA, KernelPCA, ProbabilisticPCA, RankCurve
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 5)) * [5.0, 3.0, 2.0, 1.0, 0.5]
@@ -78,3 +78,10 @@ def test_residuals_of_ratings_say_how_honest_the_doubts_are():
     told = display.law_ax_.get_title()
     assert told == f"errors are {(display.residuals / 0.5).std():.2f} × the claimed deviations"
     assert 1.9 < float(told.split()[2]) < 2.1
+
+
+def test_the_number_of_components_is_marked():
+    curve = RankCurve(np.array([1, 2, 4]), np.array([[3.0, 1.0, 1.4], [3.2, 1.2, 0.9]]))
+    display = plot.RankCurveDisplay.from_curve(curve, name="NMF")
+    assert display.best_ == curve.suggested == 2
+    assert_allclose(display.ax_.lines[2].get_ydata(), curve.means)

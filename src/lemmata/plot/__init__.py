@@ -31,6 +31,7 @@ from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.partial_dependence import PartialDependenceDisplay
 from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
+from lemmata.plot.rank_curve import RankCurveDisplay
 from lemmata.plot.ranks import CalibrationDisplay, RankDisplay
 from lemmata.plot.ratings import RatingResidualsDisplay
 from lemmata.plot.regression import RegressionDisplay
@@ -77,6 +78,7 @@ __all__ = [
     "PartialDependenceDisplay",
     "PosteriorDisplay",
     "PredictiveBandDisplay",
+    "RankCurveDisplay",
     "RankDisplay",
     "RankingDisplay",
     "RatingResidualsDisplay",
