@@ -178,3 +178,17 @@ def test_em_resumes_from_a_checkpoint(tmp_path):
         with pytest.raises(MemoryError):
             clone(model).set_params(checkpoint=path).set_callbacks(Crash()).fit(X)
         assert_same_bits(clone(model).set_params(checkpoint=path).fit(X), clone(model).fit(X))
+
+
+def test_folding_in_forgets_no_word():
+    # Topics in which most words do not occur: several small shares can together be all that explains a word.
+    rng = np.random.default_rng(0)
+    phi = rng.dirichlet(np.ones(300), 20).T * (rng.random((300, 20)) < 0.25)
+    phi[~phi.any(axis=1), 0] = 1e-3
+    phi /= phi.sum(axis=0)
+    X = np.array([rng.multinomial(60, share @ phi.T) for share in rng.dirichlet(np.full(20, 0.05), 500)]).astype(float)
+    layout, prior = Layout(300, False, False), np.full(20, 1 / 20)
+    shares = fold_block(X, None, layout, phi, 1.0, prior)
+    slow = fold_block(X, None, layout, phi, 1.0 - 1e-12, prior)  # by EM
+    value, expected = ((X * np.log(theta @ phi.T, where=X > 0, out=np.zeros_like(X))).sum(axis=1) for theta in (shares, slow))
+    assert (value >= expected - 1e-8).all()

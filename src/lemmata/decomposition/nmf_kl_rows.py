@@ -253,8 +253,12 @@ def solve_rows(
                 w[r] = root(w[r] * pull[r], c[r], ridge)
                 size += c[r] * w[r]
         for r in range(W.shape[1]):
+            trial[r] = w[r]
             if pull[r] < 0.9 * c[r] and c[r] * w[r] < SMALL * size:  # 0.9: down by a tenth in one update
                 w[r] = 0.0
+        if np.isinf(divergence_at(indptr, indices, values, marks, inverse, H, i, w, c, ridge)):
+            for r in range(W.shape[1]):  # together they were all that an entry had
+                w[r] = trial[r]
         solve_row(
             indptr, indices, values, marks, inverse, H, i, ridge, ROUNDS, nearly,
             w, c, pull, trial, target, free, Q, b, z, gradient, inner, lower, step,

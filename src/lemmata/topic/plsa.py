@@ -28,7 +28,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.blocks import Blocks
 from lemmata.core.certificate import TINY
-from lemmata.core.data import is_sparse
 from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
@@ -46,7 +45,7 @@ SETTLED = 8  # rounds where the topics are the best from the start: documents fi
 
 
 class Kinds:
-    """Different documents, as tuples of counts; of more than `most`, only that there are more is known."""
+    """Different documents, as bytes of the places and of the counts of their words; of more than `most`, only that is known."""
 
     def __init__(self, rows, most):
         self.rows, self.most = rows, most
@@ -54,14 +53,22 @@ class Kinds:
     def __add__(self, other):
         return Kinds(self.rows | other.rows if len(self.rows) <= self.most else self.rows, self.most)
 
+    def laws(self, n_words):
+        """Give the documents, (words, kinds), in an order that does not depend on theirs."""
+        found = np.zeros((n_words, len(self.rows)))
+        for column, (places, counts) in enumerate(sorted(self.rows)):
+            found[np.frombuffer(places, np.int64), column] = np.frombuffer(counts, np.float64)
+        return found
 
-def kinds_block(X, weight, most):
+
+def kinds_block(X, weight, layout, most):
     """Collect the different documents of a block, but for empty ones, until there are more than `most`."""
-    found = set()
-    for i in range(X.shape[0]):
-        row = X[[i]].toarray()[0] if is_sparse(X) else X[i]
-        if row.any():
-            found.add(tuple(row.tolist()))
+    seen, found = entries(X, layout), set()
+    for a, b in zip(seen.indptr[:-1], seen.indptr[1:], strict=True):
+        order = a + np.argsort(seen.indices[a:b])
+        order = order[seen.values[order] > 0]
+        if len(order):
+            found.add((seen.indices[order].astype(np.int64).tobytes(), seen.values[order].tobytes()))
         if len(found) > most:
             break
     return Kinds(found, most)
@@ -182,9 +189,9 @@ class PLSA(TopicModel):
         if self.beta == 1:  # where words, or documents, can be the topics, nothing is more probable
             if k >= d:
                 return np.eye(d)[:, np.arange(k) % d], True
-            kinds = table.blocks.reduce(kinds_block, k).rows
-            if 0 < len(kinds) <= k:
-                return np.array(sorted(kinds))[np.arange(k) % len(kinds)].T.copy(), True
+            kinds = table.blocks.reduce(kinds_block, table.layout, k)
+            if 0 < len(kinds.rows) <= k:
+                return kinds.laws(d)[:, np.arange(k) % len(kinds.rows)], True
         return start("nndsvda", table, k, generator(self.random_state)), False
 
     def _attributes(self, blocks, layout, phi):
