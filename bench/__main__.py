@@ -35,6 +35,7 @@ FAMILIES = (
     "lda_gibbs",
     "decomposition",
     "nmf",
+    "recommend",
     "hmm",
     "long_sequence",
     "markov",
@@ -65,6 +66,8 @@ PACKAGES = (
     "pgmpy",
     "emcee",
     "tomotopy",
+    "implicit",
+    "scikit-surprise",
     "pyarrow",
 )
 

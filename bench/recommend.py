@@ -1,10 +1,11 @@
-"""Factorization of ratings: to the same error on held-out ratings, and implicit feedback to the same objective.
+"""Factorization of ratings: to no larger an error on held-out ratings, and implicit feedback to no larger an objective.
 
-Ratings are products of 16 factors of users and items, biases and noise, and popular items are rated more often. Surprise's
-SVD takes its default 20 epochs of stochastic gradient descent, with its default penalty or with the one that does best here;
-ours 15 sweeps. Implicit feedback: both take 15 iterations, and one function computes the exact objective over all cells for
-both. `implicit` works in single precision and solves users by three steps of conjugate gradients, as it does by default; its
-own threads get the processors, BLAS inside one, as it asks for.
+Ratings are products of 16 factors of users and items, biases and noise, and popular items are rated more often. Ours takes 15
+sweeps. Surprise's SVD takes its default 20 epochs, after which its error is far larger, and as many as it needs to come near,
+with a learning rate and a penalty that were searched for.
+Implicit feedback: one function computes the exact objective over all cells for both. `implicit` takes its default 15
+iterations, in single precision, with three steps of conjugate gradients for each row. Ours is below that after 6 sweeps; the
+last row has 15 of ours as well. Its own threads get the processors and BLAS inside one, as it asks for.
 """
 
 from functools import partial
@@ -16,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from bench.harness import THREADS, Row
 from lemmata.recommend import ProbabilisticMatrixFactorization
 
-FACTORS, SWEEPS, ALPHA, PENALTY = 32, 15, 40.0, 0.01 * 100
-NOISE = 0.5
+FACTORS, SWEEPS, FEWER = 32, 15, 6
+ALPHA, PENALTY, NOISE = 40.0, 1.0, 0.5
 
 
 def pairs(n_users, n_items, n_ratings, rng):
@@ -30,6 +31,7 @@ def pairs(n_users, n_items, n_ratings, rng):
 
 
 def explicit(n_users, n_items, n_ratings):
+    import pandas as pd
     from surprise import Dataset, Reader
 
     rng = np.random.default_rng(0)
@@ -40,15 +42,13 @@ def explicit(n_users, n_items, n_ratings):
     ratings += NOISE * rng.standard_normal(n_ratings)
     train = n_ratings - n_ratings // 10
     X = np.column_stack([users, items])
-    import pandas as pd
-
     frame = pd.DataFrame({"user": users[:train], "item": items[:train], "rating": ratings[:train]})
     peer = Dataset.load_from_df(frame, Reader(rating_scale=(-100, 100))).build_full_trainset()
     return X[:train], ratings[:train], X[train:], ratings[train:], peer
 
 
 def ours_explicit(data):
-    settings = {"noise_variance": NOISE**2, "prior_precision": 4.0, "random_state": 0}
+    settings = {"noise_variance": NOISE**2, "prior_precision": 0.2, "scale_by_counts": True, "random_state": 0}
     return ProbabilisticMatrixFactorization(FACTORS, max_iter=SWEEPS, **settings).fit(data[0], data[1]).predict
 
 
@@ -70,9 +70,9 @@ def implicit_table(n_users, n_items, n_entries):
     return csr_array((amounts, (users, items)), shape=(n_users, n_items))
 
 
-def ours_implicit(k, X):
+def ours_implicit(k, sweeps, X):
     settings = {"implicit": True, "confidence": ALPHA, "prior_precision": PENALTY, "keep_ratings": False, "random_state": 0}
-    model = ProbabilisticMatrixFactorization(k, max_iter=SWEEPS, tol=0.0, **settings).fit(X)
+    model = ProbabilisticMatrixFactorization(k, max_iter=sweeps, tol=0.0, **settings).fit(X)
     return model.user_factors_, model.item_factors_
 
 
@@ -101,23 +101,26 @@ ROWS = [
         f"explicit ratings, 1,000,000 of 20,000 × 5,000, k = {FACTORS}, {SWEEPS} sweeps: held-out error",
         partial(explicit, 20_000, 5_000, 1_000_000),
         ours_explicit,
-        {"Surprise SVD": partial(surprise, 0.02, 20, 0.005), "Surprise SVD, tuned": partial(surprise, 0.05, 60, 0.01)},
+        {
+            "Surprise SVD, 20 epochs": partial(surprise, 0.02, 20, 0.005),
+            "Surprise SVD, 100 epochs": partial(surprise, 0.1, 100, 0.02),
+        },
         error,
-        {"Surprise SVD": 5.0},
-        agree=np.inf,
-        repeats=2,
+        {"Surprise SVD, 100 epochs": 5.0},
+        agree=0.05,
+        repeats=1,
     ),
     *(
         Row(
-            f"implicit feedback, 400,000 of 20,000 × 10,000, k = {k}, {SWEEPS} sweeps: objective",
+            f"implicit feedback, 400,000 of 20,000 × 10,000, k = {k}, {sweeps} sweeps: objective",
             partial(implicit_table, 20_000, 10_000, 400_000),
-            partial(ours_implicit, k),
+            partial(ours_implicit, k, sweeps),
             {"implicit": partial(implicit, k)},
             objective,
-            {"implicit": 1.0},
-            agree=0.05,
-            repeats=3,
+            bars,
+            agree=0.1,
+            repeats=5,
         )
-        for k in (64, 100)
+        for k, sweeps, bars in ((64, FEWER, {"implicit": 1.0}), (100, FEWER, {"implicit": 1.0}), (64, SWEEPS, {}))
     ),
 ]
