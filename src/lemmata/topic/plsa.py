@@ -40,7 +40,7 @@ from lemmata.topic.model import TopicModel
 from lemmata.topic.plsa_certificate import certificate
 from lemmata.topic.plsa_em import Iteration, fold_block, likelihood_block
 
-ROUNDS, SMALL = 2, 3e7  # of Newton's method, and entries × topics² up to which it takes a blink; as in `NMF`
+ROUNDS, SMALL = 2, 3e7  # of Newton's method, and entries × topics² up to which a pass of it takes a blink; as in `NMF`
 SETTLED = 8  # rounds where the topics are the best from the start: documents find theirs before these could move by rounding
 
 
@@ -89,7 +89,8 @@ class PLSA(TopicModel):
     ----------
     n_components : Number of topics.
     beta : Inverse temperature of EM, in (0, 1]; below 1 the topics overlap more, and may predict new documents better.
-    solver : "em", or "descent", which reaches such points much sooner but knows no temperature. "auto": "descent" if it can.
+    solver : "em", or "descent" by Newton's method, which takes fewer but longer passes and knows no temperature. "auto" is
+        "descent" for beta = 1 and tables of at most 3e7 non-zero counts × n_components², else "em".
     tol : Stop when a pass moves no more than this share of all words from topic to topic.
     max_iter : Passes over the documents at most.
     random_state : Seed of the start. The same seed gives the same bits for any number of threads, from memory, Parquet or Dask.
@@ -162,9 +163,10 @@ class PLSA(TopicModel):
             largest, _, _, weight, stored = blocks.reduce(look_block)
             table = Table(blocks, layout, largest.value, weight, stored, blocks.dtype)
             H, best = self._start(table)
-            if self.beta == 1 and self.solver != "em":
+            small = best or stored * self.n_components**2 <= SMALL
+            if self.solver == "descent" or (self.solver == "auto" and self.beta == 1 and small):
                 loss = Divergence(layout, 1 / table.unit, np.zeros(4))
-                loss.n_rounds = SETTLED if best else ROUNDS if stored * self.n_components**2 <= SMALL else 0
+                loss.n_rounds = SETTLED if best else ROUNDS
                 steps = Descent(blocks, loss, blocks.reduce(loss.total_block), portable)
                 state, laws = first_state(H, None, True), lambda state: state.H
                 options = {"monotone": "down", "rounding": 1e-13 * steps.total}
