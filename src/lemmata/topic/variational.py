@@ -44,10 +44,8 @@ from lemmata.probability.distributions.dirichlet import concentrations
 
 LANES = 8  # numbers in a vector: rows of the table are padded to whole ones
 LOWEST = -345.0  # logarithm of the least weight of a topic: the product of two such is still a number with all its digits
-HURRY, BEGIN = (
-    5,
-    20,
-)  # steps by which a document may take more in each pass; passes after which it may take all, and priors move
+HURRY = 5  # steps that a document may take in the first pass, and by which it may take more in each further one
+BEGIN = 20  # passes before it may take all steps, and before priors are learned
 FAR = 1e30  # beyond, x and x + 8 are the same number, and its ninth power would overflow
 
 
