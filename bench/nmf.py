@@ -18,11 +18,20 @@ STEPS = 50
 NAMES = {"squared": "frobenius", "kl": "kullback-leibler"}
 
 
-def table(n, d, share, k):
+def start(X, k):
     rng = np.random.default_rng(0)
-    rows, columns = rng.integers(n, size=int(n * d * share)), rng.integers(d, size=int(n * d * share))
-    X = sp.csr_array((rng.random(len(rows)) + 1e-3, (rows, columns)), shape=(n, d))  # equal places add up
-    return X, rng.random((n, k)), rng.random((k, d))
+    return X, rng.random((X.shape[0], k)), rng.random((k, X.shape[1]))
+
+
+def table():
+    """Make the table as SciPy does: it frees a large array, after which scikit-learn's own are not paged in anew each time."""
+    return start(sp.random(20_000, 2_000, 0.01, format="csr", random_state=0), 20)
+
+
+def large():
+    rng, m = np.random.default_rng(0), 5_000_000
+    rows, columns = rng.integers(100_000, size=m), rng.integers(50_000, size=m)
+    return start(sp.csr_matrix((rng.random(m) + 1e-3, (rows, columns)), shape=(100_000, 50_000)), 20)
 
 
 def ours(loss, steps, data):
@@ -51,7 +60,7 @@ def error(loss, data, fitted):
 def row(loss, steps, bar, name):
     return Row(
         f"NMF {loss} 20,000 × 2,000 sparse 1 %, k = 20, {name}",
-        partial(table, 20_000, 2_000, 0.01, 20),
+        table,
         partial(ours, loss, steps),
         {"scikit-learn": partial(scikit, loss)},
         partial(error, loss),
@@ -69,7 +78,7 @@ ROWS = [
     *(
         Row(
             f"NMF {loss} 100,000 × 50,000 sparse 0.1 %, k = 20, 10 iterations",
-            partial(table, 100_000, 50_000, 0.001, 20),
+            large,
             partial(ours, loss, 10),
             {},
             partial(error, loss),

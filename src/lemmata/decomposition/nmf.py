@@ -38,7 +38,7 @@ from lemmata.decomposition.nmf_squared import Squared
 from lemmata.decomposition.nmf_start import start
 
 STARTS = ("nndsvd", "nndsvda", "nndsvdar", "random")
-ROUNDS = {"squared": 8, "kl": 2}  # in which "cd" improves a factor before it turns to the other: more gain no more
+QUICK = 1e6  # entries × n_components up to which calling a pass costs more than the pass
 SMALL = 3e7  # entries × n_components² up to which Newton's method for "kl" takes a blink for a pass, and far fewer of them
 
 
@@ -159,8 +159,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         blocks, loss = table.blocks, self._loss(table)
         with serial_blas(), self._fitting(blocks, X=X, y=y) as fitting:
             H, W = self._start(table)
-            updates = self.solver == "mu" or (self.loss == "kl" and table.stored * H.shape[1] ** 2 > SMALL)
-            loss.n_rounds = 0 if updates else ROUNDS[self.loss]
+            loss.n_rounds = self._rounds(table, H.shape[1])
             total = blocks.reduce(loss.total_block)
             descent = Descent(blocks, loss, total, self.checkpoint is not None)
             run = fitting.iterate(
@@ -235,6 +234,16 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         linear, quadratic = self.l1_ratio * table.half / size, (1 - self.l1_ratio) * table.unit / size
         penalties = (of_W * linear, of_W * quadratic, of_H * linear, of_H * quadratic)
         return cls(table.layout, 1 / table.unit, penalties)
+
+    def _rounds(self, table, k):
+        """Choose the rounds in which a factor is improved before the other one's turn; 0 stands for multiplicative updates.
+
+        Rounds of a squared loss are worth it while they cost no more than what went before them: a product with the rows.
+        """
+        if self.loss == "kl":
+            return 2 if self.solver == "cd" and table.stored * k**2 <= SMALL else 0
+        balanced = 8 if table.stored * k <= QUICK else int(np.clip(1 + table.stored / table.weight / k, 2, 8))
+        return balanced if self.solver == "cd" else 0
 
     def _parts(self, table):
         """Give the parts with a row for each column, in the table's units."""
