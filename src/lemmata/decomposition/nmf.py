@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from lemmata.core.estimator import NO_WEIGHTS, Estimator, Iterative, as_output
 from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
+from lemmata.decomposition.cuts import even
 from lemmata.decomposition.nmf_certificate import certificate
 from lemmata.decomposition.nmf_descent import Descent, first_state
 from lemmata.decomposition.nmf_entries import Layout, Table, look_block, masked
@@ -219,6 +220,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimato
         dtype, d = blocks.dtype, blocks.n_columns
         if mask is not None:
             blocks = masked(blocks, mask)
+        blocks = even(blocks, d if self.n_components == "auto" else self.n_components)
         largest, least, holes, weight, stored = blocks.reduce(look_block)
         if least.value > 0:
             raise ValueError(f"Negative values in data passed to {type(self).__name__}: all entries must be at least 0.")

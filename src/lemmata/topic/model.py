@@ -7,10 +7,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from lemmata.core.blocks import Largest
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import NO_WEIGHTS, Estimator, Iterative, as_output
-from lemmata.linear_model.stochastic import recut
+from lemmata.decomposition.cuts import even
 from lemmata.topic.coherence import coherence, ranked
-
-ENTRIES = 1 << 15  # stored counts of a block at least: some milliseconds of work
 
 
 def extent_block(X, weight):
@@ -19,17 +17,6 @@ def extent_block(X, weight):
     lengths = np.asarray(X.sum(axis=1, dtype=float)).ravel()
     weight = np.ones(len(lengths)) if weight is None else weight
     return Largest(float(-values.min(initial=0.0))), float(weight @ lengths), float(weight.sum())
-
-
-def even(blocks, n_topics):
-    """Cut sparse documents in memory by what they hold, not by what they could hold, so that threads get even shares.
-
-    A block has at least as many stored counts as a quarter of the table of topics that is summed for it.
-    """
-    if blocks.home != "memory" or not is_sparse(blocks.X):
-        return blocks
-    entries = max(ENTRIES, blocks.n_columns * n_topics // 4)
-    return recut(blocks, min(blocks.block_rows, max(entries * blocks.n_rows // max(blocks.X.nnz, 1), 1)))
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, Estimator):

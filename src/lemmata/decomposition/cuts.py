@@ -1,0 +1,25 @@
+"""Where sparse tables are cut, if nobody makes their blocks dense."""
+
+from lemmata.core.data import is_sparse
+from lemmata.linear_model.stochastic import recut
+
+ENTRIES = 1 << 15  # stored entries of a block at least: some milliseconds of work
+
+
+def even(blocks, n_factors):
+    """Cut sparse rows in memory by what they hold, not by what they could hold, so that threads get even shares.
+
+    A block has at least as many stored entries as a quarter of the table of factors (columns, n_factors) that is summed of it.
+
+    Examples
+    --------
+    >>> from lemmata.core.blocks import Blocks
+    >>> from scipy.sparse import eye_array
+    >>> blocks = Blocks.of(eye_array(200_000, 50, format="csr"), None)
+    >>> blocks.block_rows, even(blocks, 20).n_blocks
+    (8192, 25)
+    """
+    if blocks.home != "memory" or not is_sparse(blocks.X):
+        return blocks
+    entries = max(ENTRIES, blocks.n_columns * n_factors // 4)
+    return recut(blocks, min(blocks.block_rows, max(entries * blocks.n_rows // max(blocks.X.nnz, 1), 1)))
