@@ -110,7 +110,9 @@ def draw_blocks(corpus, counts, prior, seen, first, last, diagonal, states, n_to
     topics, of_words, of_documents = counts.topics, counts.of_words, counts.of_documents
     alpha, gamma, shards = prior.alpha, np.float32(prior.gamma), corpus.n_shards
     blocks, topics_and_none, more = last - first, seen.shape[1], room(seen.shape[1])
-    width, step, totals = np.uint64(topics_and_none), np.uint64(more), seen.reshape(-1)
+    width, step = np.uint64(topics_and_none), np.uint64(more)
+    # What is written for every token is copied: two threads that write to one line of the cache would wait for each other.
+    totals, own = seen[first:last].copy().reshape(-1), states[first:last].copy()
     spread = np.float32(len(of_words) // topics_and_none * prior.gamma)  # V γ
     # Of each block: the inverse totals, and the weights (n_dk + α_k)/(n_k + V γ) of the topics in the present document.
     inverse, weights = np.zeros(blocks * topics_and_none, np.float32), np.zeros(blocks * topics_and_none, np.float32)
@@ -121,12 +123,12 @@ def draw_blocks(corpus, counts, prior, seen, first, last, diagonal, states, n_to
     for b in range(first, last):
         number = b * shards + (b + diagonal) % shards
         if corpus.block_visits[number] < corpus.block_visits[number + 1]:
-            block[active], visit[active], done[active] = b, corpus.block_visits[number], corpus.block_visits[number + 1]
+            block[active], visit[active] = b - first, corpus.block_visits[number]
+            done[active] = corpus.block_visits[number + 1]
             token[active] = end[active] = starts[visit[active]]
             for k in range(width):
                 inverse[np.uint64(b - first) * width + k] = np.float32(1.0) / (np.float32(seen[b, k]) + spread)
             active += ONE
-    zero = np.uint64(first)
     while active > 0:
         s = np.uint64(0)
         while s < active:  # whose document has ended?
@@ -140,7 +142,7 @@ def draw_blocks(corpus, counts, prior, seen, first, last, diagonal, states, n_to
                 column[s] = np.uint64(documents[visit[s]]) * width
                 visit[s] += ONE
                 end[s] = starts[visit[s]]
-                a, b, c = s * width, (block[s] - zero) * width, column[s]
+                a, b, c = s * width, block[s] * width, column[s]
                 for k in range(width):
                     weights[a + k] = (alpha[k] + np.float32(of_documents[c + k])) * inverse[b + k]
             s += ONE
@@ -152,17 +154,17 @@ def draw_blocks(corpus, counts, prior, seen, first, last, diagonal, states, n_to
             totals[in_total] -= ONE_TOKEN
             of_documents[in_document] -= 1
             share = np.float32(1.0) / (np.float32(totals[in_total]) + spread)
-            inverse[in_total - zero * width] = share
+            inverse[in_total] = share
             weights[s * width + k] = (alpha[k] + np.float32(of_documents[in_document])) * share
         for s in range(active):  # draw
             b = block[s]
-            s0, s1, s2, s3 = states[b, 0], states[b, 1], states[b, 2], states[b, 3]
+            s0, s1, s2, s3 = own[b, 0], own[b, 1], own[b, 2], own[b, 3]
             x = ((s0 & LOW) + (s3 & LOW)) ^ ((s0 ^ s3) & TOP)
             s2 ^= s0
             s3 ^= s1
-            states[b, 0], states[b, 1] = s0 ^ s3, s1 ^ s2
-            states[b, 2] = s2 ^ (s1 << SEVENTEEN)
-            states[b, 3] = (s3 << FORTY_FIVE) | (s3 >> NINETEEN)
+            own[b, 0], own[b, 1] = s0 ^ s3, s1 ^ s2
+            own[b, 2] = s2 ^ (s1 << SEVENTEEN)
+            own[b, 3] = (s3 << FORTY_FIVE) | (s3 >> NINETEEN)
             u = np.float32(np.int64(x >> FIRST_BITS)) * BIT
             k = choose(weights, s * width, of_words, row[s], sums, s * step, width, gamma, u)
             drawn[s] = np.uint64(k) if k < n_topics else drawn[s]  # a topic without weight: by rounding, the token stays
@@ -174,9 +176,11 @@ def draw_blocks(corpus, counts, prior, seen, first, last, diagonal, states, n_to
             totals[in_total] += ONE_TOKEN
             of_documents[in_document] += 1
             share = np.float32(1.0) / (np.float32(totals[in_total]) + spread)
-            inverse[in_total - zero * width] = share
+            inverse[in_total] = share
             weights[s * width + k] = (alpha[k] + np.float32(of_documents[in_document])) * share
             token[s] += ONE
+    seen[first:last] = totals.reshape(blocks, topics_and_none)
+    states[first:last] = own
 
 
 @kernel
