@@ -56,7 +56,7 @@ for name, guess in (("mean of the column", column_mean), ("probabilistic PCA", f
     print(f"{name:>18}: typical error of a lost pixel {np.sqrt(np.mean((guess - X)[holes] ** 2)):.2f} of 16")
 
 # %%
-# Pictures with lost pixels (tinted), filled, as they were, and the doubt in each filled pixel: darkest where the model cannot know.
+# Pictures with lost pixels (tinted), filled, as they were, and the doubt in a filled pixel: dark where the model cannot know.
 
 rows = [3, 16, 25, 36, 44, 58]
 figure, axes = plt.subplots(4, len(rows), figsize=(7.6, 5.4), layout="constrained")

@@ -53,10 +53,15 @@ class Scores(NamedTuple):
     covariance: np.ndarray
 
 
+def owned(X):
+    """Give rows that may be written to: for others the same kernel is compiled anew, and may round in another order."""
+    return X if X.flags.writeable else X.copy()
+
+
 def posterior_block(X, weight, components):
     """Posterior mean of z for each row of a block, and the log-density of what is seen of it."""
     scores, density = np.empty((len(X), components[1].shape[1])), np.empty(len(X))
-    kernels.posteriors(X, *components, scores, np.empty((0, 0, 0)), density)
+    kernels.posteriors(owned(X), *components, scores, np.empty((0, 0, 0)), density)
     return scores, density
 
 
@@ -64,14 +69,14 @@ def scores_block(X, weight, components):
     """Posterior mean and covariance of z for each row of a block."""
     n, k = len(X), components[1].shape[1]
     scores, covariances = np.empty((n, k)), np.empty((n, k, k))
-    kernels.posteriors(X, *components, scores, covariances, np.empty(n))
+    kernels.posteriors(owned(X), *components, scores, covariances, np.empty(n))
     return scores, covariances
 
 
 def fill_block(X, weight, components):
     """Rows of a block with the mean of each hole given the seen entries, and the variance of each entry around it."""
     out, variance = np.empty(X.shape), np.empty(X.shape)
-    kernels.fill(X, *components, out, variance)
+    kernels.fill(owned(X), *components, out, variance)
     return out, variance
 
 
@@ -131,7 +136,7 @@ class _Factors(LatentModel):
         d, k = components[1].shape
         p = k * (k + 1) // 2
         statistics = np.zeros((d, p)), np.zeros((d, p + k + 1)), np.zeros((d, k + 1)), np.zeros(d)
-        return *kernels.expectation(X, weight, *components, *statistics), *statistics
+        return *kernels.expectation(owned(X), weight, *components, *statistics), *statistics
 
     def m_step(self, statistics, parameters):
         """Regress each column on z where it is seen: the change of (w, μ) solves E[z̃z̃ᵀ] δ = E[(x − μ − w·z) z̃], z̃ = (z, 1)."""
