@@ -3,13 +3,13 @@
 from lemmata.core.data import is_sparse
 from lemmata.linear_model.stochastic import recut
 
-ENTRIES = 1 << 15  # stored entries of a block at least: some milliseconds of work
+ENTRIES = 1 << 16  # stored entries of a block at least: some milliseconds of work
 
 
-def even(blocks, n_factors):
+def even(blocks, n_factors, least=ENTRIES):
     """Cut sparse rows in memory by what they hold, not by what they could hold, so that threads get even shares.
 
-    A block has at least as many stored entries as a quarter of the table of factors (columns, n_factors) that is summed of it.
+    A block has `least` stored entries, and at least as many as a quarter of the table of factors (columns, n_factors) has.
 
     Examples
     --------
@@ -21,5 +21,5 @@ def even(blocks, n_factors):
     """
     if blocks.home != "memory" or not is_sparse(blocks.X):
         return blocks
-    entries = max(ENTRIES, blocks.n_columns * n_factors // 4)
+    entries = max(least, blocks.n_columns * n_factors // 4)
     return recut(blocks, min(blocks.block_rows, max(entries * blocks.n_rows // max(blocks.X.nnz, 1), 1)))

@@ -227,15 +227,22 @@ def multiply_rows(W, b, G, penalty, gradient, weight):
     return moved
 
 
+def filled(G):
+    """Fill a matrix up with zeros, to the next multiple of four."""
+    k = len(G)
+    m = -(-k // 4) * 4
+    out = np.zeros((m, m))
+    out[:k, :k] = G
+    return out
+
+
 def improve_alike(W, b, G, penalty, weight, n_rounds):
     """Improve every row, G (k, k) the same for all, by rounds of descent or, where n_rounds is 0, a multiplicative update."""
     k = W.shape[1]
     if n_rounds == 0:
         return multiply_rows(W, b, G[None], penalty, np.empty(k), weight)
-    m = -(-k // 4) * 4
-    filled = np.zeros((m, m))
-    filled[:k, :k] = G
-    return descend_tiles(W, b, filled, penalty, weight, n_rounds, *np.zeros((2, m, TILE)), *np.empty((4, TILE)))
+    G = filled(G)
+    return descend_tiles(W, b, G, penalty, weight, n_rounds, *np.zeros((2, len(G), TILE)), *np.empty((4, TILE)))
 
 
 @kernel

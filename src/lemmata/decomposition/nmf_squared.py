@@ -44,6 +44,37 @@ def gather(indptr, indices, values, inverse, W, B):
 
 
 @kernel
+def sparse_pass(indptr, indices, values, inverse, weight, W, H, G, penalty, n_rounds, B):
+    """Improve all rows by rounds of descent, and add their part to B; return the moves.
+
+    One call for all, since threads that come back from compiled code wait for each other's turn in Python.
+    """
+    b = np.empty(W.shape)
+    products(indptr, indices, values, inverse, H, b)
+    m = G.shape[0]
+    room = np.zeros((2 * m + 4, nmf_rows.TILE))
+    moved = nmf_rows.descend_tiles(
+        W,
+        b,
+        G,
+        penalty,
+        weight,
+        n_rounds,
+        room[:m],
+        room[m : 2 * m],
+        room[2 * m],
+        room[2 * m + 1],
+        room[2 * m + 2],
+        room[2 * m + 3],
+    )
+    for i in range(W.shape[0]):
+        for r in range(W.shape[1]):
+            b[i, r] = weight[i] * W[i, r]
+    gather(indptr, indices, values, inverse, b, B)
+    return moved, np.dot(W.T, b)
+
+
+@kernel
 def own_problem(indptr, indices, values, marks, inverse, H, ridge, i, b, G):
     """Write b = Σⱼ mᵢⱼ xᵢⱼ hⱼ and G = Σⱼ mᵢⱼ hⱼhⱼᵀ + ridge of the seen entries of row i."""
     k = H.shape[1]
@@ -155,6 +186,11 @@ class Squared:
             A, b, G = np.zeros((d, k, k)), np.empty((1, k)), np.empty((1, k, k))
             options = (H, self.penalty_W, self.ridge_W, self.n_rounds, A, B, b, G, np.empty(k))
             moved, size = seen_pass(*entries(X, self.layout), self.inverse, s, W, fresh, *options)
+        elif is_sparse(X) and not fresh and self.n_rounds:
+            G = self.gram(H)
+            options = (H, nmf_rows.filled(G[0]), self.penalty_W, self.n_rounds, B)
+            moved, A = sparse_pass(*entries(X, self.layout)[:3], self.inverse, s, W, *options)
+            size = float(np.diagonal(G[0]) @ np.diagonal(A))
         else:
             G, b = self.gram(H), self._right_side(X, H)
             if fresh:

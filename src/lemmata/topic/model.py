@@ -11,6 +11,9 @@ from lemmata.decomposition.cuts import even
 from lemmata.topic.coherence import coherence, ranked
 
 
+ENTRIES = 1 << 15  # stored counts of a block at least: documents take many steps over each
+
+
 def extent_block(X, weight):
     """Largest of minus the counts, and how many words and documents a block has."""
     values = X.data if is_sparse(X) else X
@@ -31,7 +34,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterative, E
 
     def _documents(self, X, sample_weight=NO_WEIGHTS, *, reset=False):
         """Validate documents; return them in blocks, and how many words and documents they are."""
-        blocks = even(self._blocks(X, sample_weight=sample_weight, reset=reset, order="C"), self.n_components)
+        blocks = even(self._blocks(X, sample_weight=sample_weight, reset=reset, order="C"), self.n_components, ENTRIES)
         lowest, n_tokens, n_documents = blocks.reduce(extent_block)
         if lowest.value > 0:
             name = type(self).__name__
