@@ -10,7 +10,6 @@ from lemmata.core.estimator import NO_WEIGHTS, Estimator, Iterative, as_output
 from lemmata.decomposition.cuts import even
 from lemmata.topic.coherence import coherence, ranked
 
-
 ENTRIES = 1 << 15  # stored counts of a block at least: documents take many steps over each
 
 
