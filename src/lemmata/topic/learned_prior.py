@@ -20,8 +20,11 @@ AT_REST = 1e-12  # change of log α or log γ
 
 
 def rising(n, a):
-    """Give log Γ(n + a) − log Γ(a)."""
-    return gammaln(n + a) - gammaln(a)
+    """Give log Γ(n + a) − log Γ(a), which is 0 for n = 0: most counts are."""
+    n, a = np.broadcast_arrays(n, a)
+    some, out = n > 0, np.zeros(n.shape)
+    out[some] = gammaln(n[some] + a[some]) - gammaln(a[some])
+    return out
 
 
 def learned_alpha(of_documents, alpha):
