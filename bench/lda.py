@@ -36,6 +36,13 @@ def documents(n, v, k, length):
     return X, k
 
 
+def scattered(n, v, entries):
+    """Draw places of words at random; few coincide, and are counted twice."""
+    rng = np.random.default_rng(0)
+    counts = csr_array((np.ones(entries), (rng.integers(n, size=entries), rng.integers(v, size=entries))), shape=(n, v))
+    return counts, 20
+
+
 class SameStart(LatentDirichletAllocation):
     """Ours, from the topics that scikit-learn draws."""
 
@@ -73,4 +80,13 @@ ROWS = [
         repeats=2,
     )
     for n, v, k, length, bars in ((20_000, 2_000, 20, 20, {"scikit-learn": 15.0}), (5_000, 10_000, 50, 200, {}))
+] + [
+    Row(
+        f"LatentDirichletAllocation variational 100,000 × 50,000 sparse 0.1 %, 20 topics, {PASSES} passes, memory",
+        partial(scattered, 100_000, 50_000, 5_000_000),
+        ours,
+        {},
+        bound,
+        repeats=1,
+    )
 ]

@@ -71,6 +71,8 @@ class TopicWordsDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw a panel for each topic."""
+        from matplotlib.ticker import MaxNLocator
+
         n = len(self.numbers)
         across = min(n, 4)
         down = -(-n // across)
@@ -87,6 +89,7 @@ class TopicWordsDisplay:
             panel.barh(np.arange(top), self.topics[k, order], height=0.7, color=color)
             panel.set_yticks(np.arange(top), [clipped(self.words[j], LETTERS) for j in order])
             panel.set_ylim(top - 0.5, -0.5)
+            panel.xaxis.set_major_locator(MaxNLocator(3))
             panel.set_title(f"topic {k}", fontsize="small", loc="left")
             panel.tick_params(left=False, labelsize="small")
             quiet(panel)
