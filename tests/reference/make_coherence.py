@@ -9,14 +9,15 @@ somewhere, so that gensim's 1e-12 beside a zero is not seen.
 import json
 from pathlib import Path
 
-import gensim
 import numpy as np
-from gensim.corpora import Dictionary
-from gensim.models import CoherenceModel
 
 
 def main():
     """Draw documents, and let gensim measure the topics."""
+    import gensim  # here, so that collecting tests does not need it
+    from gensim.corpora import Dictionary
+    from gensim.models import CoherenceModel
+
     rng = np.random.default_rng(4)
     p = np.array([[0.3, 0.3, 0.2, 0.1, 0.05, 0.05], [0.05, 0.05, 0.1, 0.2, 0.3, 0.3]])
     counts = np.array([rng.multinomial(rng.integers(2, 9), p[i % 2]) for i in range(60)])
