@@ -1,0 +1,5 @@
+"""Reinforcement learning: planning with a known model, and learning from experience."""
+
+from lemmata.rl.mdp import MDP, from_gymnasium
+
+__all__ = ["MDP", "from_gymnasium"]
