@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import lemmata
+from contracts.crash import Crash
 from contracts.problems import (
     ESTIMATORS,
     NAMES,
@@ -172,24 +173,6 @@ def test_a_checkpoint_resumes_with_the_same_bits(cls, tmp_path):
         pytest.skip("does not iterate")
     path = tmp_path / "fit.checkpoint"
     whole = task.fit()
-
-    class Crash:
-        """A callback that fails the process at the end of the second iteration."""
-
-        count = 0
-
-        def setup(self, estimator, context): ...
-
-        def teardown(self, estimator, context): ...
-
-        def on_fit_task_begin(self, estimator, context): ...
-
-        def on_fit_task_end(self, estimator, context):
-            if context.task_name == "iteration":
-                self.count += 1
-                if self.count == 2:
-                    raise MemoryError
-
     model = clone(task.model).set_params(checkpoint=path).set_callbacks(Crash())
     with pytest.raises(MemoryError):
         model.fit(task.X) if task.y is None else model.fit(task.X, task.y)

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 import lemmata
+from contracts.crash import Crash
 from contracts.problems import assert_same_bits
 from contracts.test_certificate import sabotaged
 from lemmata.core.diagnostics import autocorrelation_time
@@ -19,7 +20,6 @@ from lemmata.topic.corpus import lay_out
 from lemmata.topic.gibbs import Sampler, log_joint, token_counts
 from lemmata.topic.lanes import LANES, choose, room
 from lemmata.topic.learned_prior import learned_alpha, learned_gamma
-from topic.crash import Crash
 
 TINY = csr_array(np.array([[2, 1, 0], [0, 1, 1], [1, 0, 1]]))  # 7 tokens
 
@@ -220,7 +220,7 @@ def test_a_checkpoint_resumes_with_the_same_bits(tmp_path):
     X, path = corpus(), tmp_path / "chain"
     model = LatentDirichletAllocation(3, method="gibbs", max_iter=40, random_state=0, doc_topic_prior="learn")
     with pytest.raises(MemoryError):
-        clone(model).set_params(checkpoint=path).set_callbacks(Crash()).fit(X)
+        clone(model).set_params(checkpoint=path).set_callbacks(Crash(15)).fit(X)
     assert_same_bits(clone(model).set_params(checkpoint=path).fit(X), clone(model).fit(X))
 
 

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.decomposition import NMF as PeerNMF
 
 import lemmata
+from contracts.crash import Crash
 from contracts.problems import assert_same_bits
 from contracts.test_certificate import sabotaged
 from lemmata.core.blocks import Blocks
@@ -15,7 +16,6 @@ from lemmata.decomposition import NMF
 from lemmata.decomposition.nmf_entries import Layout
 from lemmata.topic import PLSA
 from lemmata.topic.plsa_em import Iteration, fold_block
-from topic.crash import Crash
 
 
 def documents(n=80, d=12, k=3, length=40, seed=0):
@@ -176,7 +176,7 @@ def test_em_resumes_from_a_checkpoint(tmp_path):
 
     with lemmata.config(block_rows=16):
         with pytest.raises(MemoryError):
-            clone(model).set_params(checkpoint=path).set_callbacks(Crash()).fit(X)
+            clone(model).set_params(checkpoint=path).set_callbacks(Crash(15)).fit(X)
         assert_same_bits(clone(model).set_params(checkpoint=path).fit(X), clone(model).fit(X))
 
 

@@ -324,6 +324,13 @@ class ArrayBlocks(Blocks):
         """Return all rows as one block, without a copy where they have the form of a block."""
         return self._made((self._rows(slice(0, self.n_rows)), *self.aligned))
 
+    def with_block_rows(self, rows: int) -> "ArrayBlocks":
+        """Give the same rows in blocks of another size."""
+        other = copy(self)
+        other.asked = int(rows)
+        other._recut()
+        return other
+
     def _recut(self) -> None:
         width = self.n_columns
         if width > WIDE and is_sparse(self.X):  # what a row holds, not what it could hold

@@ -1,7 +1,6 @@
 """Where sparse tables are cut, if nobody makes their blocks dense."""
 
 from lemmata.core.data import is_sparse
-from lemmata.linear_model.stochastic import recut
 
 ENTRIES = 1 << 16  # stored entries of a block at least: some milliseconds of work
 
@@ -22,4 +21,4 @@ def even(blocks, n_factors, least=ENTRIES):
     if blocks.home != "memory" or not is_sparse(blocks.X):
         return blocks
     entries = max(least, blocks.n_columns * n_factors // 4)
-    return recut(blocks, min(blocks.block_rows, max(entries * blocks.n_rows // max(blocks.X.nnz, 1), 1)))
+    return blocks.with_block_rows(min(blocks.block_rows, max(entries * blocks.n_rows // max(blocks.X.nnz, 1), 1)))

@@ -20,7 +20,7 @@ x = Σᵢ cᵢ k(x, xᵢ) xᵢ / Σᵢ cᵢ k(x, xᵢ), where Σᵢ cᵢ φ(xᵢ
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, lapack
+from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -29,6 +29,7 @@ from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, lengt
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import Estimator, as_output
 from lemmata.core.threads import serial_blas
+from lemmata.decomposition.pca_certificate import proved
 from lemmata.decomposition.spectrum import FEW, SPARE, TOLERANCE, krylov, upright
 from lemmata.kernels import RBF
 from lemmata.kernels.sums import Reference, distinct, in_double, in_tiles
@@ -241,9 +242,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         with serial_blas():
             residual = length(K @ U - U * values) / max(length(values), TINY)
             beside = K - (U * values) @ U.T
-            _, failed = lapack.dpotrf((values[-1] + SAME_LIMIT * total) * np.eye(len(K)) - beside)
+            excess = max(proved(beside, values[-1], total) - values[-1], 0.0) / total
             orthonormal = length(U.T @ U - np.eye(k))
-        excess = 0.0 if failed == 0 else max(float(np.linalg.eigvalsh(beside)[-1]) - values[-1], 0.0) / total
         scale = float(np.abs(means).max()) * float(np.abs(self._coefficients()).sum(axis=0).max())
         checks += [
             Check("orthonormal", orthonormal, SAME_LIMIT, "proof", "the eigenvectors are orthogonal and of unit length"),

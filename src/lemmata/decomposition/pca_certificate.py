@@ -113,7 +113,7 @@ def _by_columns(blocks, mean, Q, variances, rest):
     product = Q @ C
     inner = product @ Q.T
     beside = C - Q.T @ product - product.T @ Q + Q.T @ inner @ Q
-    return product, _proved(beside, variances[-1], np.trace(C))
+    return product, proved(beside, variances[-1], np.trace(C))
 
 
 def _by_rows(blocks, mean, Q, variances, rest):
@@ -130,7 +130,7 @@ def _by_rows(blocks, mean, Q, variances, rest):
         G, Z = A @ A.T, A @ Q.T
         product = (root**2 * Z).T @ A / rest
     G = root * (G - Z @ Z.T) * root.T / rest
-    return product, _proved(G, variances[-1], float(variances.sum()) + np.trace(G))
+    return product, proved(G, variances[-1], float(variances.sum()) + np.trace(G))
 
 
 def _by_products(blocks, mean, Q, variances, rest):
@@ -147,7 +147,7 @@ def _by_products(blocks, mean, Q, variances, rest):
     return (scatter @ Q.T).T / rest, float(eigsh(operator, 1, tol=LANCZOS, v0=start, return_eigenvectors=False)[0])
 
 
-def _proved(matrix, value, total):
+def proved(matrix, value, total):
     """Give a bound on the eigenvalues of a matrix that is proved: a value and half the slack allowed, or else the largest."""
     bound = value + 0.5 * SAME_LIMIT * max(total, TINY)
     _, failed = lapack.dpotrf(bound * np.eye(len(matrix)) - matrix)

@@ -4,7 +4,6 @@ Averages with the weights k(x, zⱼ) need them only up to a factor: where k has 
 the exponential, so that rows far from all z have weights that are numbers, and not 0/0.
 """
 
-from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -111,12 +110,7 @@ def in_double(X):
 
 def in_tiles(blocks):
     """Give rows in memory in blocks of one tile, so that all threads have work; a stream is what it is."""
-    if blocks.home != "memory":
-        return blocks
-    blocks = copy(blocks)
-    blocks.asked = TILE
-    blocks._recut()
-    return blocks
+    return blocks.with_block_rows(TILE) if blocks.home == "memory" else blocks
 
 
 def distinct(X):

@@ -9,7 +9,7 @@ A weight of k is k visits in a row; what is left below one is a visit that moves
 """
 
 from contextlib import closing
-from copy import copy, deepcopy
+from copy import deepcopy
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -108,23 +108,15 @@ def mixed(blocks):
     if blocks.home != "memory" or blocks.n_blocks == 1:
         return blocks
     if is_sparse(blocks.X):
-        blocks = recut(blocks, max(blocks.block_rows, BLOCK * blocks.n_rows // max(blocks.X.nnz, 1)))
+        blocks = blocks.with_block_rows(max(blocks.block_rows, BLOCK * blocks.n_rows // max(blocks.X.nnz, 1)))
     numbers, rows = np.asarray(blocks.aligned[0]), blocks.block_rows
     shares = np.bincount(numbers) / len(numbers)
     for start in range(0, len(numbers), rows):
         part = numbers[start : start + rows]
         if len(part) >= 256 and np.abs(np.bincount(part, minlength=len(shares)) / len(part) - shares).sum() > 2 * UNEVEN:
             # with 256 rows drawn at random the distance stays below 0.1 or so
-            return recut(blocks, blocks.n_rows)
+            return blocks.with_block_rows(blocks.n_rows)
     return blocks
-
-
-def recut(blocks, rows):
-    """Give the same rows in memory in blocks of another size."""
-    other = copy(blocks)
-    other.asked = int(rows)
-    other._recut()
-    return other
 
 
 def fold(blocks, visit, state, memory=None):

@@ -47,6 +47,11 @@ class RatingResidualsDisplay:
         cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, name: str | None = None, max_rows: int = 5_000
     ) -> Self:
         """Plot what a model with `predict_dist` makes of pairs X of users and items whose ratings are y."""
+        if y is None or not hasattr(estimator, "predict_dist"):
+            told = (
+                "give the ratings y of the pairs X" if y is None else "implicit feedback has no law of ratings to compare with"
+            )
+            raise ValueError(f"Residuals cannot be drawn: {told}.")
         law = estimator.predict_dist(X)
         expected, deviations = np.asarray(law.mean()), np.asarray(law.std())
         kept = sample_rows(len(expected), max_rows)

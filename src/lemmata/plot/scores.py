@@ -64,13 +64,12 @@ class ScoresDisplay:
         i, j = coordinates
         points = np.column_stack([z[:, i], z[:, j] if j < z.shape[1] else np.zeros(len(z))])
         shares = getattr(estimator, "explained_variance_ratio_", None)
-        first, second = ("first", "second") if (i, j) == (0, 1) else (f"coordinate {i}", f"coordinate {j}")
-        labels = (f"{first} coordinate" if (i, j) == (0, 1) else first, second)
+        first, second = ("first coordinate", "second") if (i, j) == (0, 1) else (f"coordinate {i}", f"coordinate {j}")
         if shares is not None:
-            labels = f"{labels[0]} ({100 * shares[i]:.3g} % of the variance)", labels[1]
-            labels = labels[0], f"{second} ({100 * shares[j]:.3g} %)" if j < len(shares) else second
+            first += f" ({100 * shares[i]:.3g} % of the variance)"
+            second += f" ({100 * shares[j]:.3g} %)" if j < len(shares) else ""
         name = type(estimator).__name__ if name is None else name
-        return cls(points=points, target=target, labels=labels, name=name).plot(ax)
+        return cls(points=points, target=target, labels=(first, second), name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the rows."""

@@ -43,6 +43,7 @@ CHUNK = 2048  # rows of dense algebra at once
 WEAK, NEGLIGIBLE = 1e-2, 1e-8  # lengths of all factors' products, as shares of the ratings' own
 REST = 0.1  # how much closer the factors must be to rest than the noise variance before that is moved
 LONGEST = 16.0  # times the plain step: how far the noise variance may go at once
+QUIETEST = 1e-6  # least share of the ratings' variance for an estimated noise variance: beyond, nothing restrains the factors
 SETTLED = 1e-7  # relative change of the noise variance below which it stays; the certificate asks for 1e-6
 
 

@@ -21,6 +21,7 @@ from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
 from lemmata.recommend.alternating import (
     NEGLIGIBLE,
+    QUIETEST,
     Model,
     Unknown,
     begin,
@@ -37,7 +38,6 @@ from lemmata.recommend.ratings import learn, read
 from lemmata.recommend.shards import in_memory, on_dask, summed
 
 QUIET = 0.1  # that share to begin with: under too much noise the prior takes factors away, and none comes back
-QUIETEST = 1e-6  # least share of the ratings' variance for an estimated noise variance: beyond, nothing restrains the factors
 NOTHING = 1e-14  # share of the mean rating that a bias of zero may have by rounding
 
 

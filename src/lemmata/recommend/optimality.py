@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, svds
 
 from lemmata.core.certificate import GAP_LIMIT, SAME_LIMIT, TINY, Certificate, Check, equi, gap, same
-from lemmata.recommend.alternating import Unknown, noise_of
+from lemmata.recommend.alternating import QUIETEST, Unknown, noise_of
 from lemmata.recommend.ratings import places
 
 DENSE = 2000  # rows or columns up to which a spectral norm is computed, not approached
@@ -147,7 +147,7 @@ def _noise(model, cells, U, V, ridges, squares):
     variance = float(cells.weights @ deviations**2) / total
     gamma = _determined(cells, U, V, ridges[0], model.biases, cells.user, cells.item)
     gamma += _determined(cells, V, U, ridges[1], model.biases, cells.item, cells.user)
-    again = noise_of(squares, gamma, model.noise_variance_, Unknown(total, 1e-6 * variance or 1.0))
+    again = noise_of(squares, gamma, model.noise_variance_, Unknown(total, QUIETEST * variance or 1.0))
     return same(model.noise_variance_, again, "noise", "squared residuals over the ratings that no parameter uses up")
 
 
@@ -172,10 +172,9 @@ def _explicit_gap(model, cells, U, V, b, c, ridges, e):
     squares = (ridges[0] @ (U**2).sum(axis=1) + ridges[0] @ b**2 + ridges[1] @ (V**2).sum(axis=1) + ridges[1] @ c**2) / 2
     value = 0.5 * float(s @ e**2) + float(squares)
     Y = s * e
-    limit = 1.0  # of the norm of Y with rows and columns divided by the roots of their ridges
     roots = [1 / np.sqrt(np.where(r > 0, r, np.inf)) for r in ridges]
     norm, exact = _spectral_norm(cells.matrix(Y * roots[0][cells.user] * roots[1][cells.item]))
-    t = min(1.0, limit / norm) if norm > 0 else 1.0
+    t = min(1.0, 1.0 / norm) if norm > 0 else 1.0  # the norm with rows and columns over the roots of their ridges is at most 1
     centered = cells.values - cells.mean
     linear, quadratic = float(Y @ centered), 0.5 * float((Y**2 / s).sum())
     if model.biases:
@@ -200,14 +199,14 @@ def _gap(value, bound, null, exact):
 def _implicit(model, cells, U, V, b, c, ridges):
     s = cells.weights
 
-    def gradient(A, B, rows, ridge, at, other):
+    def gradient(A, B, ridge, at, other):
         extra = 1 + s - s * np.einsum("ij,ij->i", A[at], B[other])
         matrix = csr_array((extra, (at, other)), shape=(len(A), len(B)))
         return matrix @ B - A @ (B.T @ B) - ridge[:, None] * A
 
     gradients = {
-        "users": lambda A: gradient(A, V, 0, ridges[0], cells.user, cells.item),
-        "items": lambda A: gradient(A, U, 1, ridges[1], cells.item, cells.user),
+        "users": lambda A: gradient(A, V, ridges[0], cells.user, cells.item),
+        "items": lambda A: gradient(A, U, ridges[1], cells.item, cells.user),
     }
     gone = float(np.abs(b).max(initial=0.0) + np.abs(c).max(initial=0.0) + abs(model.mean_))
     given = 1.0 if model.noise_variance == "estimate" else model.noise_variance

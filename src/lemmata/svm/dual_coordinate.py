@@ -25,7 +25,7 @@ from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
 from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as seeded
-from lemmata.linear_model.stochastic import fold, recut, stored
+from lemmata.linear_model.stochastic import fold, stored
 from lemmata.svm.linear_intercept import best_intercept
 from lemmata.svm.linear_objective import Step, centers_block, rows_of, scores, transposed
 
@@ -187,7 +187,7 @@ def visit_block(X, y, weight, plane, own, loss, center, C, width, free, leave, s
 def whole(problem):
     """Give a problem whose rows in memory are a single block, so that they are visited in an order drawn from all."""
     blocks = problem.blocks
-    return replace(problem, blocks=recut(blocks, blocks.n_rows)) if isinstance(blocks, ArrayBlocks) else problem
+    return replace(problem, blocks=blocks.with_block_rows(blocks.n_rows)) if isinstance(blocks, ArrayBlocks) else problem
 
 
 def near_block(X, y, weight, plane, own, loss, center, C, step):

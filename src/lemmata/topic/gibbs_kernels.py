@@ -158,6 +158,7 @@ def draw_blocks(corpus, counts, prior, seen, first, last, diagonal, states, n_to
             weights[s * width + k] = (alpha[k] + np.float32(of_documents[in_document])) * share
         for s in range(active):  # draw
             b = block[s]
+            # xoshiro's `next_uniform`, written out: a view of the row, to call it with, would be counted for every token
             s0, s1, s2, s3 = own[b, 0], own[b, 1], own[b, 2], own[b, 3]
             x = ((s0 & LOW) + (s3 & LOW)) ^ ((s0 ^ s3) & TOP)
             s2 ^= s0

@@ -2,9 +2,10 @@
 
 
 class Crash:
-    """Fail at the end of the fifteenth iteration."""
+    """Fail at the end of an iteration, the second by default."""
 
-    count = 0
+    def __init__(self, at=2):
+        self.at, self.count = at, 0
 
     def setup(self, estimator, context): ...
 
@@ -15,5 +16,5 @@ class Crash:
     def on_fit_task_end(self, estimator, context):
         if context.task_name == "iteration":
             self.count += 1
-            if self.count == 15:
+            if self.count == self.at:
                 raise MemoryError
