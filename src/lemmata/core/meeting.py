@@ -8,6 +8,8 @@ processor in between, and after a millisecond it sleeps in between, so that a lo
 """
 
 import sys
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -97,3 +99,39 @@ def meet(marks: Array, me: int) -> None:
 def threads_that_meet() -> int:
     """Return the number of threads to use where threads meet: one where kernels run as plain Python, which has no meetings."""
     return 1 if numba.config.DISABLE_JIT else config.n_threads()
+
+
+def together(work: Callable[[int], None], marks: Array) -> None:
+    """Call work(me) on as many threads as there are marks at once, this one among them; each meets the others inside.
+
+    Ctrl-C that comes before this thread has met anyone is held back until it has done its share, for which others may wait.
+
+    Examples
+    --------
+    >>> marks, found = new_marks(1), []
+    >>> together(found.append, marks)
+    >>> found
+    [0]
+    """
+    errors: list[BaseException] = []
+
+    def share(me: int) -> None:
+        try:
+            work(me)
+        except BaseException as error:
+            errors.append(error)
+
+    others = [threading.Thread(target=share, args=(me,), daemon=True) for me in range(1, len(marks) // APART)]
+    for other in others:
+        other.start()
+    try:
+        work(0)
+    except BaseException:
+        if others and not marks[0]:
+            work(0)
+        raise
+    finally:
+        for other in others:
+            other.join()
+    if errors:
+        raise errors[0]

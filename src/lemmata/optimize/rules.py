@@ -29,27 +29,38 @@ DESCENT, MOMENTUM, ADAGRAD, RMSPROP, ADAM = range(5)
 @kernel
 def apply_rule(code, x, grad, moments1, moments2, t, rate, beta1, beta2, epsilon, inside):
     """Move x against a gradient by step t = 1, 2, … of a rule; x and the moments, all of one dimension, change in place."""
+    kind = x.dtype.type  # float32 stays float32: a vector instruction holds twice as many
+    step, keep1, keep2, add1, add2, least = (
+        kind(rate),
+        kind(beta1),
+        kind(beta2),
+        kind(1 - beta1),
+        kind(1 - beta2),
+        kind(epsilon),
+    )
     if code == DESCENT:
         for i in range(len(x)):
-            x[i] -= rate * grad[i]
+            x[i] -= step * grad[i]
     elif code == MOMENTUM:
         for i in range(len(x)):
-            moments1[i] = beta1 * moments1[i] + (1 - beta1) * grad[i]
-            x[i] -= rate * moments1[i]
+            moments1[i] = keep1 * moments1[i] + add1 * grad[i]
+            x[i] -= step * moments1[i]
     elif code == ADAGRAD:
         for i in range(len(x)):
             moments2[i] += grad[i] * grad[i]
-            x[i] -= rate * grad[i] / _root(moments2[i], epsilon, inside)
+            x[i] -= step * grad[i] / _root(moments2[i], least, inside)
     elif code == RMSPROP:
         for i in range(len(x)):
-            moments2[i] = beta2 * moments2[i] + (1 - beta2) * grad[i] * grad[i]
-            x[i] -= rate * grad[i] / _root(moments2[i], epsilon, inside)
+            moments2[i] = keep2 * moments2[i] + add2 * grad[i] * grad[i]
+            x[i] -= step * grad[i] / _root(moments2[i], least, inside)
     else:
+        # û/(√v̂ + ε) = (√(1 − β₂ᵗ)/(1 − β₁ᵗ)) u/(√v + ε√(1 − β₂ᵗ)): one division for each number, not three
         bias1, bias2 = 1 - beta1**t, 1 - beta2**t
+        step, least = kind(rate * np.sqrt(bias2) / bias1), kind(epsilon * (bias2 if inside else np.sqrt(bias2)))
         for i in range(len(x)):
-            moments1[i] = beta1 * moments1[i] + (1 - beta1) * grad[i]
-            moments2[i] = beta2 * moments2[i] + (1 - beta2) * grad[i] * grad[i]
-            x[i] -= rate * (moments1[i] / bias1) / _root(moments2[i] / bias2, epsilon, inside)
+            moments1[i] = keep1 * moments1[i] + add1 * grad[i]
+            moments2[i] = keep2 * moments2[i] + add2 * grad[i] * grad[i]
+            x[i] -= step * moments1[i] / _root(moments2[i], least, inside)
 
 
 @kernel

@@ -1,0 +1,222 @@
+"""`Network`: rows of units between inputs and outputs, their outputs, and the derivatives of a loss by back-propagation.
+
+    Zˡ = g(Zˡ⁻¹ Wˡ + bˡ),    E = Σᵢ wᵢ ℓ(ŷᵢ, yᵢ)
+
+`layers` has the kernels, which estimators call on batches; here they are put together for one network at a time, to look at,
+to teach, and to check: `gradient_check` compares every derivative with central differences of a forward pass that is written
+once more, in plain NumPy.
+"""
+
+import numpy as np
+
+from lemmata.core.certificate import TINY, Certificate, Check, length
+from lemmata.core.random import generator
+from lemmata.core.threads import serial_blas
+from lemmata.neural_network.activations import NAMES
+from lemmata.neural_network.layers import (
+    backward,
+    conclude,
+    draw_parameters,
+    forward,
+    layer,
+    n_parameters,
+    new_rooms,
+    new_shape,
+    room_of,
+    unit_rows,
+)
+from lemmata.neural_network.losses import finish, pair
+
+STEPS = 10.0 ** np.arange(-3.0, -9.0, -1.0)  # of central differences, from where curvature shows to where rounding does
+LIMIT = 1e-6  # relative error of a right derivative: a hundred times what smooth functions show at the best step
+MANY = 2_000  # parameters up to which each is checked by itself
+DIRECTIONS = 3  # of each array of weights or biases, where there are more
+UNMOVED = np.zeros(4, np.uint64)  # the state of draws that are never made
+
+
+class Network:
+    """A network of dense layers: outputs, and derivatives of a loss.
+
+    Parameters
+    ----------
+    layers : Numbers of units, from the inputs to the outputs.
+    activations : Name of the activation of each layer after the inputs: "identity", "sigmoid" (or "logistic"), "tanh", "relu",
+        "softmax"; one name is for all layers.
+    random_state : Seed of the weights to start from: He's for ReLU, Glorot's for the others; biases are zero.
+    dtype : Precision of everything.
+
+    Attributes
+    ----------
+    parameters : All weights and biases in one vector; a change shows in the network.
+    weights, biases : Views into it, for each layer (inputs, outputs) and (outputs,).
+
+    Examples
+    --------
+    >>> network = Network([2, 2, 1], ["relu", "identity"])
+    >>> network.weights[0][:], network.biases[0][:] = [[1, 1], [1, 1]], [0, -1]  # either; both
+    >>> network.weights[1][:] = [[1], [-2]]
+    >>> network.forward([[0, 0], [0, 1], [1, 0], [1, 1]]).ravel()  # either, but not both
+    array([0., 1., 1., 0.])
+    >>> loss, gradient = network.backward([[0, 1]], [[0.0]])
+    >>> loss, gradient.tolist()
+    (0.5, [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
+    """
+
+    def __init__(self, layers, activations, *, random_state=None, dtype=np.float64):
+        layers = list(layers)
+        names = [activations] * (len(layers) - 1) if isinstance(activations, str) else list(activations)
+        self.shape = new_shape(layers, names)
+        self.parameters = draw_parameters(self.shape, generator(random_state), dtype)
+
+    def __repr__(self):
+        names = [NAMES[code] for code in self.shape.codes]
+        return f"Network({self.shape.sizes.tolist()}, {names})"
+
+    @property
+    def weights(self):
+        """Weights of each layer, as views."""
+        return [layer(self.shape, self.parameters, k)[0] for k in range(len(self.shape.codes))]
+
+    @property
+    def biases(self):
+        """Biases of each layer, as views."""
+        return [layer(self.shape, self.parameters, k)[1] for k in range(len(self.shape.codes))]
+
+    def forward(self, X):
+        """Return the outputs of the last layer for each row."""
+        return self.units(X)[-1]
+
+    def units(self, X):
+        """Return the outputs of all units for each row: the inputs, each hidden layer, the outputs."""
+        X, room = self._room(X)
+        n = len(X)
+        with serial_blas():
+            forward(self.shape, self.parameters, room, n, 0.0, UNMOVED)
+        conclude(self.shape, room, n)
+        rows = [unit_rows(self.shape, room.values, n, k, n) for k in range(len(self.shape.sizes))]
+        return [flat.reshape(n, -1).copy() for flat in rows]
+
+    def backward(self, X, y, sample_weight=None, *, loss=None):
+        """Return the loss of some rows, and its derivatives with respect to the parameters.
+
+        Parameters
+        ----------
+        y : Targets, a column for each output; or, of several outputs, the number of the right one.
+        loss : "squared" or "cross_entropy"; the default is the one that goes with the last activation.
+        """
+        X, room = self._room(X)
+        n, shape = len(X), self.shape
+        code, Y, weight = loss_of(shape, loss), targets_of(y, n, shape.sizes[-1], X.dtype), np.ones(n, X.dtype)
+        if sample_weight is not None:
+            weight[:] = sample_weight
+        last, gradient = len(shape.codes), np.zeros_like(self.parameters)
+        with serial_blas():
+            forward(shape, self.parameters, room, n, 0.0, UNMOVED)
+            outputs, deltas = (unit_rows(shape, b, n, last, n) for b in (room.values, room.deltas))
+            value = finish(code, shape.codes[-1], outputs, Y, weight, n, shape.sizes[-1], deltas, room.chunk)
+            backward(shape, self.parameters, room, n, 0.0, gradient, False)
+        return value, gradient
+
+    def _room(self, X):
+        X = np.ascontiguousarray(X, dtype=self.parameters.dtype)
+        if X.ndim != 2 or X.shape[1] != self.shape.sizes[0]:
+            raise ValueError(f"X must have rows of {self.shape.sizes[0]} numbers, got the shape {X.shape}.")
+        room = room_of(new_rooms(self.shape, 1, len(X), X.dtype), 0)
+        room.values[: X.size] = X.ravel()
+        return X, room
+
+
+def loss_of(shape, loss=None):
+    """Return the number of a loss; by default cross-entropy after softmax and sigmoid, else squares."""
+    if loss is None:
+        loss = "cross_entropy" if NAMES[shape.codes[-1]] in ("sigmoid", "softmax") else "squared"
+    return pair(loss, shape.codes[-1])
+
+
+def targets_of(y, n_rows, n_units, dtype):
+    """Return targets as a matrix with one row for each row of the table, checked before compiled code reads them."""
+    Y = np.asarray(y, dtype=dtype)
+    Y = np.ascontiguousarray(Y[:, None] if Y.ndim == 1 else Y)
+    if Y.shape not in ((n_rows, n_units), (n_rows, 1)):
+        raise ValueError(f"y must have the shape {(n_rows, int(n_units))}, or a single column of classes; got {Y.shape}.")
+    if Y.shape[1] != n_units and not np.isin(Y, np.arange(n_units)).all():
+        raise ValueError(f"A single column of y holds numbers of outputs, 0 to {n_units - 1}.")
+    return Y
+
+
+def plain_loss(shape, parameters, X, Y, weight, loss):
+    """Compute the loss once more, in plain NumPy and float64; what `gradient_check` takes differences of."""
+    Z = np.asarray(X, dtype=float)
+    for k, code in enumerate(shape.codes):
+        W, b = layer(shape, parameters, k)
+        A = Z @ W + b
+        Z = {
+            "identity": lambda A: A,
+            "sigmoid": lambda A: 0.5 * (1 + np.tanh(A / 2)),
+            "tanh": np.tanh,
+            "relu": lambda A: np.where(A > 0, A, 0.0),
+            "softmax": lambda A: np.exp(A - np.logaddexp.reduce(A, axis=1, keepdims=True)),
+        }[NAMES[code]](A)
+    Y = np.asarray(Y, dtype=float)
+    if Y.shape[1] != A.shape[1]:
+        Y = np.eye(A.shape[1])[Y[:, 0].astype(int)]
+    if loss == pair("squared", shape.codes[-1]):
+        losses = 0.5 * ((Z - Y) ** 2).sum(axis=1)
+    elif NAMES[shape.codes[-1]] == "softmax":
+        losses = -(Y * (A - np.logaddexp.reduce(A, axis=1, keepdims=True))).sum(axis=1)
+    else:
+        losses = (np.logaddexp(0.0, A) - Y * A).sum(axis=1)
+    return float(weight @ losses)
+
+
+def directions_of(shape, rng):
+    """Return directions to take derivatives in: every single one of few parameters, else some in each array."""
+    n = n_parameters(shape)
+    if n <= MANY:
+        return np.eye(n)
+    found = []
+    for k in range(len(shape.codes)):
+        for part in (0, 1):
+            for _ in range(DIRECTIONS):
+                u = np.zeros(n)
+                array = layer(shape, u, k)[part]
+                array[:] = rng.standard_normal(array.shape) / np.sqrt(array.size)
+                found.append(u)
+    return np.array(found)
+
+
+def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=LIMIT):
+    """Compare back-propagation with central differences: in every parameter, or in directions where there are thousands.
+
+    A difference is taken with several steps and the best counts: a right derivative has a step at which it agrees; at a kink of
+    ReLU only the small ones do.
+
+    Examples
+    --------
+    >>> network = Network([3, 4, 2], ["tanh", "softmax"], random_state=0)
+    >>> X, y = np.random.default_rng(0).normal(size=(5, 3)), [0, 1, 1, 0, 1]
+    >>> print(gradient_check(network, X, y))
+    Network([3, 4, 2], ['tanh', 'softmax']): certificate holds (proof)
+      check             value     limit  kind   claim
+      back-propagation  ... ≤ 1e-06  proof  every derivative is that of central differences
+    """
+    _, gradient = network.backward(X, y, sample_weight, loss=loss)
+    shape, n = network.shape, len(X)
+    Y = targets_of(y, n, shape.sizes[-1], float)
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    error = difference(shape, network.parameters, gradient, X, Y, weight, loss_of(shape, loss))
+    claim = "every derivative is that of central differences"
+    return Certificate(Check("back-propagation", error, limit, "proof", claim), subject=repr(network))
+
+
+def difference(shape, parameters, gradient, X, Y, weight, loss):
+    """Return the largest disagreement of a gradient with central differences, relative to the length of the gradient."""
+    parameters, gradient = np.asarray(parameters, dtype=float), np.asarray(gradient, dtype=float)
+    worst = 0.0
+    for u in directions_of(shape, np.random.default_rng(0)):
+        slope, errors = float(gradient @ u), []
+        for h in STEPS:
+            ahead, behind = (plain_loss(shape, parameters + s * h * u, X, Y, weight, loss) for s in (1, -1))
+            errors.append(abs((ahead - behind) / (2 * h) - slope))
+        worst = max(worst, min(errors))
+    return worst / max(length(gradient), TINY)
