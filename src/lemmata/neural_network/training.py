@@ -25,6 +25,7 @@ from lemmata.neural_network.steps import Steps, move, room_for_squares
 
 PART_WORK = 1 << 20  # multiplications of a part at least, some ten microseconds: less would be spent on meeting
 MOST_PARTS = 8
+FEWEST = 32  # rows of a part: fewer slow the products down
 
 
 class Plan(NamedTuple):
@@ -96,9 +97,7 @@ def cut(weight, order, batch_size):
 def n_parts(shape, batch_size):
     """Return into how many parts a batch is cut, by the multiplications it takes."""
     work = batch_size * int((shape.sizes[:-1] * shape.sizes[1:]).sum())
-    return int(
-        np.clip(work // PART_WORK, 1, min(MOST_PARTS, max(batch_size // 32, 1)))
-    )  # 32 rows: fewer slow the products down
+    return int(np.clip(work // PART_WORK, 1, min(MOST_PARTS, max(batch_size // FEWEST, 1))))
 
 
 @kernel
