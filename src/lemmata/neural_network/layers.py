@@ -8,8 +8,8 @@ All weights and biases lie in one vector, layer after layer, so that a step rule
 has the same form. Outputs and derivatives of a batch lie in a `Room` that is made once. The products are BLAS's, called from
 compiled code: a whole epoch is one call, and threads may share a batch (`training`).
 
-A start keeps the size of what passes through: with n inputs and m outputs of a layer, Var w = 2/n for ReLU [2], 2/(n + m) for
-the others [3], drawn from a uniform law.
+A start keeps the size of what passes through: with n inputs and m outputs of a layer, Var w = 2/(n + m) keeps both what goes
+forward and what comes back about as large [3]; after ReLU, which stops half of it, Var w = 2/n keeps the former exactly [2].
 
 [1] Rumelhart, Hinton & Williams, Nature 323 (1986). [2] He, Zhang, Ren & Sun, ICCV (2015).
 [3] Glorot & Bengio, AISTATS (2010).
@@ -88,19 +88,23 @@ def room_of(rooms, p):
     return Room(rooms.capacity, rooms.values[p], rooms.deltas[p], rooms.kept[p], (chunk[0][p], chunk[1][p], chunk[2][p]))
 
 
-def draw_parameters(shape, rng, dtype=np.float64):
-    """Draw weights to start from; biases are zero.
+def draw_parameters(shape, rng, dtype=np.float64, start="glorot"):
+    """Draw weights to start from, by a uniform law; biases are zero.
+
+    Parameters
+    ----------
+    start : "glorot", or "he" for layers before ReLU and Glorot's for the others.
 
     Examples
     --------
     >>> shape = new_shape([50, 40, 2], ["relu", "softmax"])
-    >>> W, b = layer(shape, draw_parameters(shape, np.random.default_rng(0)), 0)
+    >>> W, b = layer(shape, draw_parameters(shape, np.random.default_rng(0), start="he"), 0)
     >>> W.shape, bool(0.9 < W.var() * 50 / 2 < 1.1), bool(b.any())
     ((50, 40), True, False)
     """
     parameters = np.zeros(n_parameters(shape), dtype)
     for k, (n, m) in enumerate(pairwise(shape.sizes)):
-        variance = 2.0 / n if shape.codes[k] == RELU else 2.0 / (n + m)
+        variance = 2.0 / n if start == "he" and shape.codes[k] == RELU else 2.0 / (n + m)
         widest = np.sqrt(3 * variance)  # a uniform law on (−c, c) has the variance c²/3
         W, _ = layer(shape, parameters, k)
         W[:] = rng.uniform(-widest, widest, size=(n, m))

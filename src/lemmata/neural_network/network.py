@@ -42,7 +42,8 @@ class Network:
     layers : Numbers of units, from the inputs to the outputs.
     activations : Name of the activation of each layer after the inputs: "identity", "sigmoid" (or "logistic"), "tanh", "relu",
         "softmax"; one name is for all layers.
-    random_state : Seed of the weights to start from: He's for ReLU, Glorot's for the others; biases are zero.
+    start : Variance of the weights to start from: "glorot", or "he" for ReLU; biases are zero.
+    random_state : Seed of them.
     dtype : Precision of everything.
 
     Attributes
@@ -62,11 +63,11 @@ class Network:
     (0.5, [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0])
     """
 
-    def __init__(self, layers, activations, *, random_state=None, dtype=np.float64):
+    def __init__(self, layers, activations, *, start="glorot", random_state=None, dtype=np.float64):
         layers = list(layers)
         names = [activations] * (len(layers) - 1) if isinstance(activations, str) else list(activations)
         self.shape = new_shape(layers, names)
-        self.parameters = draw_parameters(self.shape, generator(random_state), dtype)
+        self.parameters = draw_parameters(self.shape, generator(random_state), dtype, start)
 
     def __repr__(self):
         names = [NAMES[code] for code in self.shape.codes]

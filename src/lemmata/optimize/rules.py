@@ -30,14 +30,8 @@ DESCENT, MOMENTUM, ADAGRAD, RMSPROP, ADAM = range(5)
 def apply_rule(code, x, grad, moments1, moments2, t, rate, beta1, beta2, epsilon, inside):
     """Move x against a gradient by step t = 1, 2, … of a rule; x and the moments, all of one dimension, change in place."""
     kind = x.dtype.type  # float32 stays float32: a vector instruction holds twice as many
-    step, keep1, keep2, add1, add2, least = (
-        kind(rate),
-        kind(beta1),
-        kind(beta2),
-        kind(1 - beta1),
-        kind(1 - beta2),
-        kind(epsilon),
-    )
+    step, least = kind(rate), kind(epsilon)
+    keep1, keep2, add1, add2 = kind(beta1), kind(beta2), kind(1 - beta1), kind(1 - beta2)
     if code == DESCENT:
         for i in range(len(x)):
             x[i] -= step * grad[i]
