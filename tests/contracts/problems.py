@@ -29,6 +29,9 @@ SETTINGS = {
     "KMedians": {"n_clusters": 3},
     "KMedoids": {"n_clusters": 3},
     "LatentDirichletAllocation": {"n_components": 2},
+    # A few epochs, in the order of the table: a weight is repetition in a row, and rounding has not grown yet.
+    "MLPClassifier": {"hidden_layer_sizes": (8,), "tol": None, "max_iter": 5, "shuffle": False},
+    "MLPRegressor": {"hidden_layer_sizes": (8,), "tol": None, "max_iter": 5, "shuffle": False},
     "NMF": {"n_components": 2},
     "NearestNeighbors": {"n_neighbors": 1},  # of one row there are no more
     "PCA": {"n_components": 2},

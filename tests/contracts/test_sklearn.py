@@ -54,9 +54,12 @@ EXPECTED_FAILURES = {
         "check_sample_weight_equivalence_on_dense_data": ORDERED,
         "check_sample_weight_equivalence_on_sparse_data": ORDERED,
     },
-    "SGDClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": ORDERED,
-        "check_sample_weight_equivalence_on_sparse_data": ORDERED,
+    **{
+        name: {
+            "check_sample_weight_equivalence_on_dense_data": ORDERED,
+            "check_sample_weight_equivalence_on_sparse_data": ORDERED,
+        }
+        for name in ("MLPClassifier", "MLPRegressor", "SGDClassifier")
     },
 }
 
@@ -64,7 +67,7 @@ EXPECTED_FAILURES = {
 @pytest.mark.filterwarnings("ignore:The covariance of (class|the classes)")  # tables with fewer rows than columns
 @pytest.mark.filterwarnings("ignore:Only . of . clusters")  # tables with four distinct rows
 @pytest.mark.filterwarnings("ignore:(Kernel)?Perceptron still makes mistakes")  # classes that overlap
-@pytest.mark.filterwarnings("ignore:SGDClassifier's loss still falls")  # fits of a few epochs
+@pytest.mark.filterwarnings("ignore:(SGDClassifier|MLPClassifier|MLPRegressor)'s loss still falls")  # fits of a few epochs
 @parametrize_with_checks(
     [cls() for cls in ESTIMATORS],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),

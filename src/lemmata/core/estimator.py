@@ -160,6 +160,22 @@ class Classifier(ClassifierMixin, Estimator):
         classes = self._known(found) if len(found) else np.unique(labels)
         return self._blocks(X, _Numbers(classes)(labels), sample_weight, reset=reset, order=order)
 
+    def _lesson(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, first: bool) -> Blocks:
+        """Validate rows for `partial_fit`, whose first call must name all classes; cut them as `_labeled` does."""
+        if first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            found = np.unique(np.asarray(classes))
+            check_classification_targets(found)
+            self.classes_ = self._two_or_more(found)
+        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+            raise ValueError(f"The classes {list(np.unique(classes))} are not those of the first call: {list(self.classes_)}.")
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        labels = _check_y(y, estimator=self)
+        numbers = np.searchsorted(self._known(np.unique(labels)), labels)
+        return self._blocks(X, numbers, sample_weight, reset=first, order="C")
+
     def _two_or_more(self, found: Array) -> Array:
         if len(found) < 2:
             raise ValueError(

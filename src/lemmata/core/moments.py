@@ -1,4 +1,4 @@
-"""Weight, mean and scatter of the rows of a table, in one pass.
+"""Weight, mean and scatter of the rows of a table, or of its columns one by one, in one pass.
 
 A block is summed about the mean of its first rows, so that no offset of the table costs digits, and two blocks a and b are put
 together [1] by
@@ -18,6 +18,7 @@ import numpy as np
 
 from lemmata.core.data import Array, is_sparse
 
+ROUNDING = 1e-12  # relative to the mean: what is left of a column that is constant
 TILE = 1 << 17  # numbers of a tile: 1 MiB, which the cache next to a processor holds
 
 
@@ -64,6 +65,49 @@ def moments_block(X: Any, weight: Any) -> Moments:
     total = float(n if weight is None else weight.sum())
     shift = offsets / total
     return Moments(total, origin + shift, products - shift[:, None] * offsets)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Weight, means (d,) and sums of squares about them (d,) of the columns of some rows; the sum of two is that of both.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [3.0, 1.0], [5.0, 5.0]])
+    >>> both = spread_block(X[:1], None) + spread_block(X[1:], None)
+    >>> both.mean, both.squares
+    (array([3., 2.]), array([ 8., 14.]))
+    """
+
+    weight: float
+    mean: Array
+    squares: Array
+
+    def __add__(self, other: "Spread") -> "Spread":
+        n = self.weight + other.weight
+        share, away = other.weight / n, other.mean - self.mean
+        return Spread(n, self.mean + share * away, self.squares + other.squares + self.weight * share * away**2)
+
+    @property
+    def scale(self) -> Array:
+        """Standard deviations, 1 for columns that are constant but for rounding: what they may be divided by."""
+        deviations = np.sqrt(self.squares / self.weight)
+        return np.where(deviations > ROUNDING * np.abs(self.mean), deviations, 1.0)
+
+
+def spread_block(X: Any, weight: Any) -> Spread:
+    """Spread of the columns of a block; zeros that are not stored are counted, not looked at."""
+    w = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=float)
+    total = float(w.sum())
+    if is_sparse(X):
+        held = X.indices if X.nnz else np.zeros(0, np.int64)
+        shares = np.repeat(w, np.diff(X.indptr))
+        mean = np.bincount(held, shares * X.data, X.shape[1]) / total
+        squares = np.bincount(held, shares * (X.data - mean[held]) ** 2, X.shape[1])
+        return Spread(total, mean, squares + np.maximum(total - np.bincount(held, shares, X.shape[1]), 0.0) * mean**2)
+    origin = np.asarray(X[0], dtype=float)  # of a row, so that an offset costs no digits
+    mean = origin + w @ (X - origin) / total
+    return Spread(total, mean, w @ (X - mean) ** 2)
 
 
 def _dense(X: Any) -> Array:

@@ -172,7 +172,8 @@ class Perceptron(Iterative, OneVersusRest):
 
         No counts are kept that a certificate could use, and there is no pocket.
         """
-        blocks, first = self._lesson(X, y, classes, sample_weight)
+        first = not hasattr(self, "coef_")
+        blocks = self._lesson(X, y, classes, sample_weight, first=first)
         if first:
             self._unit, self.n_iter_, done = self._unit_of(blocks), 0, 0
             state = start(len(self._positive()), blocks.n_columns, self.average)

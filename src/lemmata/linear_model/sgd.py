@@ -189,7 +189,8 @@ class SGDClassifier(Iterative, OneVersusRest):
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on for one epoch over some rows in memory; the first call names all classes. There is no certificate then."""
-        blocks, first = self._lesson(X, y, classes, sample_weight)
+        first = not hasattr(self, "coef_")
+        blocks = self._lesson(X, y, classes, sample_weight, first=first)
         settings, rule = self._settings()
         state = start(len(self._positive()), blocks.n_columns, self.average, rule.uses)
         if first:

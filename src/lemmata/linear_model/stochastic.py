@@ -12,8 +12,6 @@ from contextlib import closing
 from copy import deepcopy
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y
 
 from lemmata.core import config
 from lemmata.core.data import is_sparse
@@ -99,17 +97,17 @@ def shuffler(seed, epoch):
     return None if seed is None else np.random.default_rng([seed, epoch])
 
 
-def mixed(blocks):
+def mixed(blocks, numbers=None):
     """Cut rows in memory for visits: sparse ones by what they hold, and not at all if some block has classes of its own.
 
     Rows that are stored class by class would otherwise be learned class by class; in a single block the chunks come from all
-    of it. A stream is what it is.
+    of it. A stream is what it is. The classes are the target, unless their numbers are given.
     """
     if blocks.home != "memory" or blocks.n_blocks == 1:
         return blocks
     if is_sparse(blocks.X):
         blocks = blocks.with_block_rows(max(blocks.block_rows, BLOCK * blocks.n_rows // max(blocks.X.nnz, 1)))
-    numbers, rows = np.asarray(blocks.aligned[0]), blocks.block_rows
+    numbers, rows = np.asarray(blocks.aligned[0]) if numbers is None else numbers, blocks.block_rows
     shares = np.bincount(numbers) / len(numbers)
     for start in range(0, len(numbers), rows):
         part = numbers[start : start + rows]
@@ -183,20 +181,3 @@ class OneVersusRest(LinearClassifier):
     def _positive(self):
         """Return the number of the class that each binary problem calls positive."""
         return np.arange(len(self.classes_)) if len(self.classes_) > 2 else np.ones(1, dtype=int)
-
-    def _lesson(self, X, y, classes, sample_weight):
-        """Validate rows for `partial_fit`, whose first call must name all classes; return (blocks, is it the first)."""
-        first = not hasattr(self, "coef_")
-        if first:
-            if classes is None:
-                raise ValueError("classes must be passed on the first call to partial_fit.")
-            found = np.unique(np.asarray(classes))
-            check_classification_targets(found)
-            self.classes_ = self._two_or_more(found)
-        elif classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
-            raise ValueError(f"The classes {list(np.unique(classes))} are not those of the first call: {list(self.classes_)}.")
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = _check_y(y, estimator=self)
-        numbers = np.searchsorted(self._known(np.unique(labels)), labels)
-        return self._blocks(X, numbers, sample_weight, reset=first, order="C"), first

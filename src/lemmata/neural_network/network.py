@@ -25,7 +25,7 @@ from lemmata.neural_network.layers import (
     room_of,
     unit_rows,
 )
-from lemmata.neural_network.losses import finish, pair
+from lemmata.neural_network.losses import SQUARED, finish, pair
 
 STEPS = 10.0 ** np.arange(-3.0, -9.0, -1.0)  # of central differences, from where curvature shows to where rounding does
 LIMIT = 1e-6  # relative error of a right derivative: a hundred times what smooth functions show at the best step
@@ -145,25 +145,27 @@ def targets_of(y, n_rows, n_units, dtype):
     return Y
 
 
+PLAIN = {
+    "identity": lambda A: A,
+    "sigmoid": lambda A: 0.5 * (1 + np.tanh(A / 2)),
+    "tanh": np.tanh,
+    "relu": lambda A: np.where(A > 0, A, 0.0),
+    "softmax": lambda A: np.exp(A - np.logaddexp.reduce(A, axis=1, keepdims=True)),
+}
+
+
 def plain_loss(shape, parameters, X, Y, weight, loss):
     """Compute the loss once more, in plain NumPy and float64; what `gradient_check` takes differences of."""
-    Z = np.asarray(X, dtype=float)
+    Z, last = np.asarray(X, dtype=float), NAMES[shape.codes[-1]]
     for k, code in enumerate(shape.codes):
         W, b = layer(shape, parameters, k)
         A = Z @ W + b
-        Z = {
-            "identity": lambda A: A,
-            "sigmoid": lambda A: 0.5 * (1 + np.tanh(A / 2)),
-            "tanh": np.tanh,
-            "relu": lambda A: np.where(A > 0, A, 0.0),
-            "softmax": lambda A: np.exp(A - np.logaddexp.reduce(A, axis=1, keepdims=True)),
-        }[NAMES[code]](A)
-    Y = np.asarray(Y, dtype=float)
+        Z = PLAIN[NAMES[code]](A)
     if Y.shape[1] != A.shape[1]:
         Y = np.eye(A.shape[1])[Y[:, 0].astype(int)]
-    if loss == pair("squared", shape.codes[-1]):
+    if loss == SQUARED:
         losses = 0.5 * ((Z - Y) ** 2).sum(axis=1)
-    elif NAMES[shape.codes[-1]] == "softmax":
+    elif last == "softmax":
         losses = -(Y * (A - np.logaddexp.reduce(A, axis=1, keepdims=True))).sum(axis=1)
     else:
         losses = (np.logaddexp(0.0, A) - Y * A).sum(axis=1)
@@ -201,17 +203,20 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=LIMIT)
       check             value     limit  kind   claim
       back-propagation  ... ≤ 1e-06  proof  every derivative is that of central differences
     """
-    _, gradient = network.backward(X, y, sample_weight, loss=loss)
+    value, gradient = network.backward(X, y, sample_weight, loss=loss)
     shape, n = network.shape, len(X)
     Y = targets_of(y, n, shape.sizes[-1], float)
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    error = difference(shape, network.parameters, gradient, X, Y, weight, loss_of(shape, loss))
+    error = difference(shape, network.parameters, gradient, X, Y, weight, loss_of(shape, loss), value)
     claim = "every derivative is that of central differences"
     return Certificate(Check("back-propagation", error, limit, "proof", claim), subject=repr(network))
 
 
-def difference(shape, parameters, gradient, X, Y, weight, loss):
-    """Return the largest disagreement of a gradient with central differences, relative to the length of the gradient."""
+def difference(shape, parameters, gradient, X, Y, weight, loss, value):
+    """Return the largest disagreement of a gradient with central differences, relative to the length of the gradient.
+
+    Differences of a loss are rounded as the loss is: a gradient counts as no shorter than a thousandth of its `value`.
+    """
     parameters, gradient = np.asarray(parameters, dtype=float), np.asarray(gradient, dtype=float)
     worst = 0.0
     for u in directions_of(shape, np.random.default_rng(0)):
@@ -220,4 +225,4 @@ def difference(shape, parameters, gradient, X, Y, weight, loss):
             ahead, behind = (plain_loss(shape, parameters + s * h * u, X, Y, weight, loss) for s in (1, -1))
             errors.append(abs((ahead - behind) / (2 * h) - slope))
         worst = max(worst, min(errors))
-    return worst / max(length(gradient), TINY)
+    return worst / max(length(gradient), 1e-3 * abs(value), TINY)

@@ -1,0 +1,390 @@
+"""What the classifier and the regressor share: a network fitted to a table by mini-batches, or by L-BFGS on all rows at once.
+
+    minimize  (1/S) Σᵢ wᵢ ℓ(f(xᵢ), yᵢ) + α/(2S) ‖W‖²,     S the weight of a batch, or of all rows
+
+over weights and biases, from a start that is drawn. Columns are centered and scaled inside, so that their units do not matter.
+Mini-batch training (`training`) goes through the table epoch by epoch, block after block, and ends when the loss (or the score
+of rows held out) has not improved by `tol` for some epochs: near a stationary point, not at it. L-BFGS goes on until the
+gradient is next to nothing.
+Certificate: the fit is a function of data, parameters and seed, so it is computed again, an identity; back-propagation is
+compared with central differences at the fitted weights; and how far the weights are from rest is told, and judged where L-BFGS
+was to find it. Another kind of processor rounds otherwise, and training may carry that far.
+
+LeCun, Bottou, Orr & Müller, Neural Networks: Tricks of the Trade (1998).
+"""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+from os import PathLike
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from lemmata.core.certificate import EQUI_LIMIT, SAME_LIMIT, TINY, Certificate, Check, equi, same
+from lemmata.core.data import is_sparse
+from lemmata.core.estimator import Estimator, Iterative, as_output
+from lemmata.core.iterate import iterate
+from lemmata.core.moments import spread_block
+from lemmata.core.random import generator
+from lemmata.linear_model.stochastic import fold
+from lemmata.neural_network.epochs import Going, Lesson, State, judge_block, visit_block
+from lemmata.neural_network.layers import draw_parameters, layer, n_parameters, new_shape, penalized
+from lemmata.neural_network.losses import pair
+from lemmata.neural_network.network import LIMIT, difference
+from lemmata.neural_network.passes import gradient_block
+from lemmata.neural_network.steps import Moving, begin, new_steps
+from lemmata.optimize.lbfgs import lbfgs_start, lbfgs_step
+from lemmata.optimize.rules import Adagrad, Adam, GradientDescent, Momentum, RMSProp, Rule
+
+RULES = {"sgd": GradientDescent, "momentum": Momentum, "adagrad": Adagrad, "rmsprop": RMSProp, "adam": Adam}
+SMALLEST, LARGEST = 16, 200  # rows of a batch that is a tenth of the table
+SHOWN = 64  # rows on which back-propagation is compared with differences
+BESIDE = 0.1  # standard deviations: how far from the rows
+REST = 1e-2  # share of tol that the largest entry of a gradient may have where L-BFGS stops; the certificate asks for rest
+
+
+class Multilayer(Iterative, Estimator):
+    """Base of networks fitted to tables; the target, the last layer and the loss are those of the subclass."""
+
+    _parameter_constraints = {
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions({"identity", "logistic", "sigmoid", "tanh", "relu"})],
+        "rule": [StrOptions({*RULES, "lbfgs"}), Rule],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "clip": [Interval(Real, 0, None, closed="neither"), None],
+        "start": [StrOptions({"glorot", "he"})],
+        "standardize": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose"],
+        "checkpoint": [str, PathLike, None],
+    }
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(100,),
+        activation="relu",
+        *,
+        rule="adam",
+        alpha=0.0001,
+        batch_size="auto",
+        learning_rate_init=0.001,
+        dropout=0.0,
+        clip=None,
+        start="glorot",
+        standardize=True,
+        max_iter=200,
+        tol=1e-4,
+        n_iter_no_change=10,
+        shuffle=True,
+        early_stopping=False,
+        validation_fraction=0.1,
+        random_state=None,
+        verbose=0,
+        checkpoint=None,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.rule = rule
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.dropout = dropout
+        self.clip = clip
+        self.start = start
+        self.standardize = standardize
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def coefs_(self):
+        """Weights of each layer, (inputs, outputs), as views into `parameters_`."""
+        return [layer(self._shape(), self.parameters_, k)[0] for k in range(len(self._sizes()) - 1)]
+
+    @property
+    def intercepts_(self):
+        """Biases of each layer, as views into `parameters_`."""
+        return [layer(self._shape(), self.parameters_, k)[1] for k in range(len(self._sizes()) - 1)]
+
+    @property
+    def loss_curve_(self):
+        """Loss of each epoch; scikit-learn's name of `trace_`."""
+        return self.trace_.tolist()
+
+    @property
+    def n_layers_(self):
+        """Rows of units, those of the inputs and of the outputs included."""
+        return len(self._sizes())
+
+    @property
+    def n_outputs_(self):
+        """Units of the last layer."""
+        return self._n_outputs()
+
+    @property
+    def out_activation_(self):
+        """Name of the last activation."""
+        return self._last()
+
+    def _hidden(self):
+        sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
+        if sizes.size and (sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any()):
+            raise ValueError(f"hidden_layer_sizes must be whole numbers of at least 1, got {self.hidden_layer_sizes}.")
+        return [int(n) for n in sizes]
+
+    def _sizes(self):
+        return [self.n_features_in_, *self._hidden(), self._n_outputs()]
+
+    def _shape(self):
+        return new_shape(self._sizes(), [self.activation] * len(self._hidden()) + [self._last()])
+
+    def _rule(self):
+        return self.rule if isinstance(self.rule, Rule) else RULES[self.rule](self.learning_rate_init)
+
+    def _seed(self):
+        return int(generator(self.random_state).integers(2**32))
+
+    def _plan(self, blocks, seed, scaling, dtype, held_out):
+        shape, rule = self._shape(), self._rule()
+        steps = new_steps(rule, [shape], dtype, self.alpha, self.clip)
+        plan = (tuple(shape), pair(self._loss, shape.codes[-1]), float(self.dropout), tuple(steps))
+        size = self.batch_size
+        if size == "auto":
+            size = min(max(blocks.n_rows // 10, SMALLEST), LARGEST)
+        return Lesson(plan, int(size), bool(self.shuffle), *scaling, held_out, seed)
+
+    def _scaling(self, blocks):
+        """Return means and scales of the columns, or nothing."""
+        if not self.standardize:
+            return None, None
+        found = blocks.reduce(_spread_of_rows)
+        return found.mean, found.scale
+
+    def _fit(self, blocks, given):
+        """Fit to blocks of (X, Y, weight); `given` are the data as callbacks want them."""
+        blocks, targets = self._targets(blocks)
+        seed, scaling = self._seed(), self._scaling(blocks)
+        run = self._run(blocks, seed, scaling, given)
+        self._keep(run.state, blocks.dtype, scaling)
+        vars(self).update(targets)
+        self.seed_, self._order_seed, self.loss_ = seed, seeds(seed)[0], float(run.trace[-1])
+        self.n_iter_, self.trace_ = run.n_iter, run.trace
+        self.converged_ = run.converged and (self.tol is None or self.rule == "lbfgs" or self._rested(run.state))
+        vars(self).pop("validation_scores_", None)
+        if self.early_stopping and self.rule != "lbfgs":
+            self.validation_scores_ = np.array(run.state.scores)
+        if run.converged and not self.converged_:
+            what = "score of the rows held out still rises" if self.early_stopping else "loss still falls"
+            message = f"{type(self).__name__}'s {what} after {run.n_iter} epochs; raise max_iter or tol."
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return self
+
+    def _run(self, blocks, seed, scaling, given=None):
+        """Run the fit; without data for callbacks it is a replay, which shows nothing and keeps nothing."""
+        step, first, tol = self._steps(blocks, seed, scaling)
+        if given is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                return iterate(step, first, max_iter=self.max_iter, tol=tol, name="replay")
+
+        def fitted(state):
+            return {"parameters_": as_output(_parameters(state), blocks.dtype), **self._scales(scaling)}
+
+        with self._fitting(blocks, **given) as fitting:
+            return fitting.iterate(step, first, tol=tol, monotone=None, name=type(self).__name__, fitted=fitted)
+
+    def _steps(self, blocks, seed, scaling):
+        """Return the step of a fit, the state before the first, and the residual at which it ends."""
+        shape, (order_seed, start_seed) = self._shape(), seeds(seed)
+        if self.rule == "lbfgs":
+            start = draw_parameters(shape, np.random.default_rng(start_seed), np.float64, self.start)
+            objective = partial(self._objective, blocks, scaling)
+            return partial(lbfgs_step, objective), lbfgs_start(objective, start), REST * (self.tol or 0.0)
+        start = draw_parameters(shape, np.random.default_rng(start_seed), blocks.dtype, self.start)
+        held = float(self.validation_fraction) if self.early_stopping else 0.0
+        lesson, moving = self._plan(blocks, order_seed, scaling, blocks.dtype, held), begin(self._rule(), start)
+        first = State(0, *moving, np.inf, 0, start[: 0 if held == 0 else None].copy(), ())
+        return partial(self._epoch, blocks, lesson), first, 0.0
+
+    def _epoch(self, blocks, lesson, state):
+        """Go through all rows once; return (state, loss, 0 at the end or 1)."""
+        rng = np.random.default_rng([lesson.seed, 0, state.epoch])
+        going = Going(Moving(state.parameters, state.moments1, state.moments2, state.steps), rng, 0, 0.0, 0.0)
+        going, _ = fold(blocks, partial(visit_block, lesson=lesson), going)
+        if going.weight == 0:
+            raise ValueError("Every row was held out; lower validation_fraction, or fit more rows.")
+        loss = going.total / going.weight
+        if not (np.isfinite(loss) and np.isfinite(going.moving.parameters).all()):
+            raise ValueError(f"The steps left the numbers in epoch {state.epoch + 1}; lower learning_rate_init, or set clip.")
+        mark, kept, scores = loss, state.kept, state.scores
+        if lesson.held_out:
+            score = self._held_out_score(blocks, lesson, going.moving.parameters)
+            mark, scores = -score, (*scores, score)
+            if mark < state.best:
+                kept = going.moving.parameters.copy()
+        idle = 0 if mark < state.best - (self.tol or 0.0) else state.idle + 1
+        state = State(state.epoch + 1, *going.moving, min(mark, state.best), idle, kept, scores)
+        ended = (self.tol is not None and self._rested(state)) or state.epoch == self.max_iter
+        return state, loss, 0.0 if ended else 1.0
+
+    def _rested(self, state):
+        return state.idle >= self.n_iter_no_change
+
+    def _held_out_score(self, blocks, lesson, parameters):
+        visit = partial(judge_block, lesson=lesson, parameters=parameters, marks=self._marks)
+        (_, sums), _ = fold(blocks, visit, (0, np.zeros(4)))
+        if sums[0] == 0:
+            raise ValueError("No row was held out; raise validation_fraction, or fit more rows.")
+        return self._score_of(sums)
+
+    def _objective(self, blocks, scaling, parameters):
+        """Return the penalized mean loss over all rows, and its gradient."""
+        shape = self._shape()
+        loss = pair(self._loss, shape.codes[-1])
+        weight, value, gradient = blocks.reduce(gradient_block, tuple(shape), parameters, loss, *scaling)
+        pull = self.alpha * penalized(shape) * parameters
+        return (value + 0.5 * float(pull @ parameters)) / weight, (gradient + pull) / weight
+
+    def _targets(self, blocks):
+        """Return the blocks with targets as the loss wants them, and the fitted attributes that say how."""
+        return blocks, {}
+
+    def _known_targets(self, blocks):
+        """Return the blocks with targets as the fitted attributes say."""
+        return blocks
+
+    def _keep(self, state, dtype, scaling):
+        """Keep the parameters, and what `partial_fit` cannot go on without."""
+        self.parameters_ = as_output(_parameters(state), dtype)
+        for name in ("mean_", "scale_", "_moments"):
+            vars(self).pop(name, None)
+        for name, value in self._scales(scaling).items():
+            setattr(self, name, value)
+        self.t_ = state.steps if isinstance(state, State) else 0
+        if isinstance(state, State):
+            self._moments = (state.moments1, state.moments2)
+
+    def _scales(self, scaling):
+        return dict(zip(("mean_", "scale_"), scaling, strict=True)) if self.standardize else {}
+
+    def _go_on(self, blocks, first):
+        """Go through some rows once more, from where the last call left off."""
+        if self.rule == "lbfgs":
+            raise ValueError("partial_fit goes on by mini-batches; choose another rule than 'lbfgs'.")
+        blocks, targets = self._targets(blocks) if first else (self._known_targets(blocks), {})
+        if first:
+            scaling = self._scaling(blocks)
+            self._order_seed, start_seed = seeds(self._seed())
+            start = draw_parameters(self._shape(), np.random.default_rng(start_seed), blocks.dtype, self.start)
+            moving, self.n_iter_ = begin(self._rule(), start), 0
+        else:
+            scaling = getattr(self, "mean_", None), getattr(self, "scale_", None)
+            moving = Moving(self.parameters_.copy(), *(m.copy() for m in self._moments), self.t_)
+        lesson = self._plan(blocks, self._order_seed, scaling, blocks.dtype, 0.0)
+        going = Going(moving, np.random.default_rng([lesson.seed, 0, self.n_iter_]), 0, 0.0, 0.0)
+        going, _ = fold(blocks, partial(visit_block, lesson=lesson), going)
+        self._keep(State(0, *going.moving, 0.0, 0, moving.parameters[:0], ()), blocks.dtype, scaling)
+        vars(self).update(targets)
+        self.loss_, self.n_iter_ = going.total / going.weight, self.n_iter_ + 1
+        for name in ("seed_", "trace_", "converged_", "validation_scores_"):
+            vars(self).pop(name, None)
+        return self
+
+    def _network(self):
+        """Return shape, parameters, means and scales, checked before compiled code reads them."""
+        check_is_fitted(self)
+        shape = self._shape()
+        if self.parameters_.shape != (n_parameters(shape),):
+            raise ValueError(f"parameters_ has the shape {self.parameters_.shape}, which is not that of a fit.")
+        return tuple(shape), self.parameters_, getattr(self, "mean_", None), getattr(self, "scale_", None)
+
+    def _checks(self, blocks):
+        """Repeat the fit, and compare back-propagation at the fitted weights with central differences."""
+        if not hasattr(self, "seed_"):
+            claim = "`fit` can be repeated; what `partial_fit` was shown, and when, is not known"
+            return [Check("replay", np.inf, SAME_LIMIT, "proof", claim)]
+        _, parameters, mean, scale = self._network()
+        blocks, targets = self._targets(blocks)
+        scaling = self._scaling(blocks)
+        run = self._run(blocks, self.seed_, scaling)
+        state = run.state
+        checks = [
+            same(
+                parameters, as_output(_parameters(state), parameters.dtype), "weights", "the same visits lead to these weights"
+            ),
+            same(self.loss_, run.trace[-1], "loss", "and to this loss"),
+            Check("steps", abs(self.t_ - getattr(state, "steps", 0)), 0.0, "proof", "after as many steps"),
+        ]
+        if self.standardize:
+            floor = np.sqrt(np.finfo(float).eps) * float(np.abs(scaling[1]).max())
+            checks.append(same(mean, scaling[0], "means", "columns are centered by their means", floor=floor))
+            checks.append(same(scale, scaling[1], "scales", "and divided by their standard deviations"))
+        if self.early_stopping and self.rule != "lbfgs":
+            checks.append(same(self.validation_scores_, state.scores, "scores", "rows held out are scored as this"))
+        for name, value in targets.items():
+            checks.append(same(getattr(self, name), value, name.rstrip("_").replace("_", " "), "found again from the targets"))
+        return [*checks, self._back_propagation(blocks, scaling), self._rest(blocks, scaling)]
+
+    def _back_propagation(self, blocks, scaling):
+        """Compare derivatives on rows like those of the table, a little beside them: they may lie on a kink of ReLU."""
+        shape, parameters = self._shape(), self.parameters_.astype(float)
+        X, Y, weight = (None if a is None else a[:SHOWN] for a in blocks.first())
+        Z = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
+        beside = BESIDE * np.random.default_rng(0).standard_normal(Z.shape)
+        Z = (Z - scaling[0]) / scaling[1] + beside if self.standardize else Z + beside * np.abs(Z).max(initial=TINY)
+        w = np.ones(len(Z)) if weight is None else np.asarray(weight, dtype=float)
+        Y, loss = np.asarray(Y, dtype=float), pair(self._loss, shape.codes[-1])
+        _, value, gradient = gradient_block(Z, Y, w, tuple(shape), parameters, loss, None, None)
+        error = difference(shape, parameters, gradient, Z, Y, w, loss, value)
+        claim = "derivatives at these weights are those of central differences"
+        return Check("back-propagation", error, LIMIT, "proof", claim)
+
+    def _rest(self, blocks, scaling):
+        claim = "the weights are at rest: no small move lowers the penalized mean loss to first order"
+        check = equi(lambda w: self._objective(blocks, scaling, w)[1], self.parameters_, "rest", claim)
+        judged = self.rule == "lbfgs"  # mini-batches end near rest, not at it
+        return Check("rest", check.value, EQUI_LIMIT if judged else np.inf, "local", claim)
+
+    def certify(self, X, y=None, sample_weight=None):
+        """Prove the fit by repeating it, and its derivatives by differences; tell how far the weights are from rest."""
+        check_is_fitted(self)
+        return Certificate(*self._checks(self._table(X, y, sample_weight, reset=False)), subject=repr(self))
+
+
+def seeds(seed):
+    """Return two seeds made of one: of the order of the visits, and of the start."""
+    return [int(word) for word in np.random.SeedSequence(seed).generate_state(2)]
+
+
+def _spread_of_rows(X, Y, weight):
+    return spread_block(X, weight)
+
+
+def _parameters(state):
+    """Return the parameters of a state: the best ones if rows were held out, else the last."""
+    if not isinstance(state, State):
+        return state[0]
+    return state.kept if len(state.kept) else state.parameters

@@ -1,0 +1,85 @@
+"""Passes over a table that change nothing: outputs of a network, its loss, and the gradient over all rows.
+
+Rows are taken some hundred at a time, so that what passes between layers stays in the cache.
+"""
+
+import numpy as np
+
+from lemmata.core.data import is_sparse
+from lemmata.core.kernel import kernel
+from lemmata.core.threads import serial_blas
+from lemmata.neural_network.layers import Shape, backward, conclude, forward, new_rooms, room_of, unit_rows
+from lemmata.neural_network.losses import finish
+from lemmata.neural_network.network import UNMOVED
+from lemmata.neural_network.training import Rows, gather
+
+TILE = 512  # rows at once
+
+
+def rows_of(X, mean, scale, dtype):
+    """Describe the rows of a block for kernels, centered by a mean and divided by a scale (either None for nothing)."""
+    d = X.shape[1]
+    mean = np.zeros(d, dtype) if mean is None else np.asarray(mean, dtype=dtype)
+    inverse = np.ones(d, dtype) if scale is None else (1 / np.asarray(scale, dtype=float)).astype(dtype)
+    return Rows(X.data[None, :], X.indices, X.indptr, mean, inverse) if is_sparse(X) else Rows(X, None, None, mean, inverse)
+
+
+@kernel
+def fill_outputs(shape, parameters, values, indices, indptr, mean, scale, room, state, out):
+    """Write the outputs for every row."""
+    n, last = len(out), len(shape.codes)
+    order, m = np.arange(n), out.shape[1]
+    for start in range(0, n, room.capacity):
+        end = min(start + room.capacity, n)
+        gather(values, indices, indptr, mean, scale, order, start, end, room.values)
+        forward(shape, parameters, room, end - start, 0.0, state)
+        conclude(shape, room, end - start)
+        out[start:end] = unit_rows(shape, room.values, room.capacity, last, end - start).reshape(end - start, m)
+
+
+@kernel
+def add_gradients(shape, parameters, loss, values, indices, indptr, mean, scale, Y, weight, room, state, gradient, total):
+    """Add the gradient of every tile of rows to a total; return the loss."""
+    n, last, value = len(Y), len(shape.codes), 0.0
+    order = np.arange(n)
+    for start in range(0, n, room.capacity):
+        end = min(start + room.capacity, n)
+        m = end - start
+        gather(values, indices, indptr, mean, scale, order, start, end, room.values)
+        forward(shape, parameters, room, m, 0.0, state)
+        outputs = unit_rows(shape, room.values, room.capacity, last, m)
+        deltas = unit_rows(shape, room.deltas, room.capacity, last, m)
+        value += finish(
+            loss, shape.codes[last - 1], outputs, Y[start:end], weight[start:end], m, shape.sizes[last], deltas, room.chunk
+        )
+        backward(shape, parameters, room, m, 0.0, gradient, False)
+        for i in range(len(total)):
+            total[i] += gradient[i]
+    return value
+
+
+def outputs_of(shape, parameters, rows):
+    """Return the outputs for the rows of a block, (n, units)."""
+    n = len(rows.values) if rows.indptr is None else len(rows.indptr) - 1
+    out = np.empty((n, int(shape.sizes[-1])), parameters.dtype)
+    room = room_of(new_rooms(shape, 1, min(TILE, n), parameters.dtype), 0)
+    with serial_blas():
+        fill_outputs(shape, parameters, *rows, room, UNMOVED, out)
+    return out
+
+
+def output_block(X, weight, shape, parameters, mean, scale):
+    """Return the outputs for the rows of a block of (X, weight)."""
+    return outputs_of(Shape(*shape), parameters, rows_of(X, mean, scale, parameters.dtype))
+
+
+def gradient_block(X, Y, weight, shape, parameters, loss, mean, scale):
+    """Sum over a block: weight, loss, and gradient with respect to the parameters."""
+    shape, n, dtype = Shape(*shape), X.shape[0], parameters.dtype
+    w = np.ones(n, dtype) if weight is None else np.asarray(weight, dtype=dtype)
+    room, total = room_of(new_rooms(shape, 1, min(TILE, n), dtype), 0), np.zeros(len(parameters))
+    Y, gradient = np.ascontiguousarray(Y, dtype=dtype), np.empty_like(parameters)
+    with serial_blas():
+        rows = rows_of(X, mean, scale, dtype)
+        value = add_gradients(shape, parameters, loss, *rows, Y, w, room, UNMOVED, gradient, total)
+    return float(w.sum(dtype=float)), value, total
