@@ -154,13 +154,19 @@ PLAIN = {
 }
 
 
-def plain_loss(shape, parameters, X, Y, weight, loss):
-    """Compute the loss once more, in plain NumPy and float64; what `gradient_check` takes differences of."""
-    Z, last = np.asarray(X, dtype=float), NAMES[shape.codes[-1]]
+def plain_forward(shape, parameters, X):
+    """Compute inputs and outputs of the last activation once more, in plain NumPy and float64."""
+    Z = np.asarray(X, dtype=float)
     for k, code in enumerate(shape.codes):
         W, b = layer(shape, parameters, k)
         A = Z @ W + b
         Z = PLAIN[NAMES[code]](A)
+    return A, Z
+
+
+def plain_loss(shape, parameters, X, Y, weight, loss):
+    """Compute the loss from that; what `gradient_check` takes differences of."""
+    (A, Z), last = plain_forward(shape, parameters, X), NAMES[shape.codes[-1]]
     if Y.shape[1] != A.shape[1]:
         Y = np.eye(A.shape[1])[Y[:, 0].astype(int)]
     if loss == SQUARED:
@@ -172,10 +178,10 @@ def plain_loss(shape, parameters, X, Y, weight, loss):
     return float(weight @ losses)
 
 
-def directions_of(shape, rng):
+def directions_of(shape, rng, many=MANY):
     """Return directions to take derivatives in: every single one of few parameters, else some in each array."""
     n = n_parameters(shape)
-    if n <= MANY:
+    if n <= many:
         return np.eye(n)
     found = []
     for k in range(len(shape.codes)):
@@ -213,16 +219,25 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=LIMIT)
 
 
 def difference(shape, parameters, gradient, X, Y, weight, loss, value):
+    """Return the largest disagreement of the gradient of a loss with central differences."""
+
+    def function(parameters):
+        return plain_loss(shape, parameters, X, Y, weight, loss)
+
+    return disagreement(function, parameters, gradient, directions_of(shape, np.random.default_rng(0)), value)
+
+
+def disagreement(function, parameters, gradient, directions, value):
     """Return the largest disagreement of a gradient with central differences, relative to the length of the gradient.
 
-    Differences of a loss are rounded as the loss is: a gradient counts as no shorter than a thousandth of its `value`.
+    Differences of a function are rounded as it is: a gradient counts as no shorter than a thousandth of its `value`.
     """
     parameters, gradient = np.asarray(parameters, dtype=float), np.asarray(gradient, dtype=float)
     worst = 0.0
-    for u in directions_of(shape, np.random.default_rng(0)):
+    for u in directions:
         slope, errors = float(gradient @ u), []
         for h in STEPS:
-            ahead, behind = (plain_loss(shape, parameters + s * h * u, X, Y, weight, loss) for s in (1, -1))
+            ahead, behind = (function(parameters + s * h * u) for s in (1, -1))
             errors.append(abs((ahead - behind) / (2 * h) - slope))
         worst = max(worst, min(errors))
     return worst / max(length(gradient), 1e-3 * abs(value), TINY)
