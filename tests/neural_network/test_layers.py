@@ -266,5 +266,5 @@ def test_what_passes_through_many_relu_layers_keeps_its_size_from_he_s_start():
 
 
 def test_penalties_are_for_weights():
-    marks = penalized(new_shape([2, 3, 1], "tanh tanh".split()))
+    marks = penalized(new_shape([2, 3, 1], ["tanh", "tanh"]))
     assert marks.tolist() == [1.0] * 6 + [0.0] * 3 + [1.0] * 3 + [0.0]
