@@ -11,7 +11,7 @@ For both cross-entropies ∂E/∂a = ŷ − y. The pairing matters: −Σ yⱼ l
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.neural_network.activations import CHUNK, SIGMOID, SOFTMAX, activate, exponentials_of, pull_back, soften, squash
+from lemmata.neural_network.activations import CHUNK, SIGMOID, SOFTMAX, activate, exponentials_of, pull_back, soften
 
 SQUARED, CROSS_ENTROPY = range(2)
 LOSSES = {"squared": SQUARED, "cross_entropy": CROSS_ENTROPY}
@@ -31,17 +31,29 @@ def log_products(e, m):
 
 
 @kernel
-def unit_losses(a, y, room):
-    """Sum the cross-entropies of units with inputs a and targets y: log(1 + e^{−|a|}) + max(a, 0) − a y."""
-    total = 0.0
-    for start in range(0, len(a), CHUNK):
-        part, e = a[start : start + CHUNK], room[0]
-        for i in range(len(part)):
-            e[i] = -abs(part[i])
+def finish_units(z, Y, weight, n_units, delta, room):
+    """Do what `finish` does for cross-entropies of single units, log(1 + e^{−|a|}) + max(a, 0) − a y, a chunk at a time."""
+    kind, total, e = z.dtype.type, 0.0, room[0]
+    zero, one = kind(0.0), kind(1.0)
+    for start in range(0, len(z), CHUNK):
+        part = z[start : start + CHUNK]
+        for q in range(len(part)):
+            e[q] = -abs(part[q])
         exponentials_of(e, len(part), room)
-        total += log_products(e, len(part))
-        for i in range(len(part)):
-            total += max(part[i], 0.0) - part[i] * y[start + i]
+        first = 0
+        while first < len(part):  # rows, or what of them is in the chunk
+            i = (start + first) // n_units
+            last, before = min((i + 1) * n_units - start, len(part)), i * n_units - start
+            w, y, linear = kind(weight[i]), Y[i], 0.0
+            loss = log_products(e[first:last], last - first)
+            for q in range(first, last):
+                linear += max(part[q], zero) - part[q] * y[q - before]
+            total += w * (loss + linear)
+            for q in range(first, last):
+                part[q] = (one if part[q] >= zero else e[q]) / (one + e[q])
+            for q in range(first, last):
+                delta[start + q] = w * (part[q] - y[q - before])
+            first = last
     return total
 
 
@@ -81,12 +93,7 @@ def finish(loss, code, z, Y, weight, n_rows, n_units, delta, room):
                 for j in range(n_units):
                     delta[a + j] -= kind(w) * Y[i, j]
     elif loss == CROSS_ENTROPY:
-        for i in range(n_rows):
-            a, b, w = i * n_units, (i + 1) * n_units, weight[i]
-            total += w * unit_losses(z[a:b], Y[i], room)
-            squash(SIGMOID, z[a:b], room)
-            for j in range(n_units):
-                delta[a + j] = kind(w) * (z[a + j] - Y[i, j])
+        total = finish_units(z, Y, weight, n_units, delta, room)
     else:
         activate(code, z, n_rows, n_units, room)
         for i in range(n_rows):

@@ -64,19 +64,21 @@ def room_for_squares(n):
 
 
 @kernel
-def add_up(gradients, parameters, penalized, share, a, b, squares):
-    """Add the gradients of the parts, and that of the penalty, for some parameters; note the squares of both."""
+def add_up(gradients, parameters, penalized, share, clip, a, b, squares):
+    """Add the gradients of the parts and of the penalty, for some parameters; note the squares of both where they count."""
     total, rate = gradients[0], parameters.dtype.type(share)
     for p in range(1, len(gradients)):
         for i in range(a, b):
             total[i] += gradients[p, i]
     norm, long = 0.0, 0.0
-    for i in range(a, b):
-        norm += np.float64(penalized[i] * parameters[i]) * parameters[i]
-    for i in range(a, b):
-        total[i] += rate * penalized[i] * parameters[i]
-    for i in range(a, b):
-        long += np.float64(total[i]) * total[i]
+    if share > 0:
+        for i in range(a, b):
+            norm += np.float64(penalized[i] * parameters[i]) * parameters[i]
+        for i in range(a, b):
+            total[i] += rate * penalized[i] * parameters[i]
+    if clip > 0:
+        for i in range(a, b):
+            long += np.float64(total[i]) * total[i]
     squares[0], squares[1] = long, norm
 
 
@@ -92,7 +94,8 @@ def move(steps, moving, gradients, squares, weight, t, marks, me):
     eta, power, decay = steps.schedule
     meet(marks, me)
     for k in range(me, n_pieces, n_threads):
-        add_up(gradients, x, steps.penalized, steps.alpha / weight, k * PIECE, min((k + 1) * PIECE, len(x)), squares[k])
+        low, high, share = k * PIECE, min((k + 1) * PIECE, len(x)), steps.alpha / weight
+        add_up(gradients, x, steps.penalized, share, steps.clip, low, high, squares[k])
     shrink = x.dtype.type(1.0)
     if steps.clip > 0:
         meet(marks, me)
