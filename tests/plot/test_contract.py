@@ -59,6 +59,8 @@ def test_without_rows_there_is_the_fit_or_a_sentence(cls):
         assert_array_equal(model.plot().shares, model.explained_variance_ratio_)
     elif hasattr(model, "eigenvalues_"):
         assert_array_equal(model.plot().shares, model.eigenvalues_ / model.eigenvalues_.sum())
+    elif hasattr(model, "loss_curve_"):
+        assert_array_equal(model.plot().losses[cls.__name__], model.trace_)
     elif hasattr(model, "trace_"):
         assert_array_equal(model.plot().trace, model.trace_)
     else:

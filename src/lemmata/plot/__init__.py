@@ -16,6 +16,8 @@ from lemmata.plot.decision_region import DecisionRegionDisplay
 from lemmata.plot.elbo import ElboDisplay
 from lemmata.plot.elbow import ElbowDisplay
 from lemmata.plot.evidence import EvidenceDisplay
+from lemmata.plot.generated import GeneratedDisplay
+from lemmata.plot.grid_world import GridWorldDisplay
 from lemmata.plot.growth import GrowthDisplay
 from lemmata.plot.guarantee import GuaranteeDisplay
 from lemmata.plot.importance import ImportanceDisplay
@@ -35,6 +37,7 @@ from lemmata.plot.rank_curve import RankCurveDisplay
 from lemmata.plot.ranks import CalibrationDisplay, RankDisplay
 from lemmata.plot.ratings import RatingResidualsDisplay
 from lemmata.plot.regression import RegressionDisplay
+from lemmata.plot.returns import ReturnsDisplay
 from lemmata.plot.scores import ScoresDisplay
 from lemmata.plot.scree import ScreeDisplay
 from lemmata.plot.silhouette import SilhouetteDisplay
@@ -42,6 +45,7 @@ from lemmata.plot.state_space import StateSpaceDisplay
 from lemmata.plot.states import StatesDisplay
 from lemmata.plot.topics import TopicWordsDisplay
 from lemmata.plot.trace import TraceDisplay
+from lemmata.plot.training import TrainingCurveDisplay
 from lemmata.plot.tree import TreeDisplay
 from lemmata.plot.tube import TubeDisplay
 
@@ -63,6 +67,8 @@ __all__ = [
     "ElbowDisplay",
     "EvidenceDisplay",
     "FactorImagesDisplay",
+    "GeneratedDisplay",
+    "GridWorldDisplay",
     "GrowthDisplay",
     "GuaranteeDisplay",
     "ImportanceDisplay",
@@ -83,6 +89,7 @@ __all__ = [
     "RankingDisplay",
     "RatingResidualsDisplay",
     "RegressionDisplay",
+    "ReturnsDisplay",
     "ScoresDisplay",
     "ScreeDisplay",
     "SilhouetteDisplay",
@@ -91,6 +98,7 @@ __all__ = [
     "TopicWordsDisplay",
     "TraceDisplay",
     "TransitionGraphDisplay",
+    "TrainingCurveDisplay",
     "TreeDisplay",
     "TubeDisplay",
     "display_for",

@@ -20,11 +20,13 @@ from lemmata.plot.neighbor_graph import NeighborGraphDisplay
 from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.ratings import RatingResidualsDisplay
 from lemmata.plot.regression import RegressionDisplay
+from lemmata.plot.returns import ReturnsDisplay
 from lemmata.plot.scores import ScoresDisplay
 from lemmata.plot.scree import ScreeDisplay
 from lemmata.plot.states import StatesDisplay
 from lemmata.plot.topics import TopicWordsDisplay
 from lemmata.plot.trace import TraceDisplay
+from lemmata.plot.training import TrainingCurveDisplay
 from lemmata.plot.tree import TreeDisplay
 from lemmata.plot.tube import TubeDisplay
 
@@ -40,8 +42,9 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
     without. A topic model has the words of its topics, a recommender the errors of its ratings, and any other transformer
     the rows by their new coordinates. Rows with categories lie on no plane: a classifier of these has its tree drawn, or
     shows which columns matter. Nor do counts and codes: a classifier of these shows which classes it takes for which.
-    Without rows, a tree is drawn, boosting has its loss round by round, a forest has the gains of its columns, principal
-    components have their shares of the variance, and others have the trace of a fit that iterated.
+    An agent has what it earned, episode by episode. Without rows, a tree is drawn, boosting has its loss round by round, a
+    forest has the gains of its columns, principal components have their shares of the variance, a network has its loss epoch
+    by epoch, and others have the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -60,6 +63,8 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
     """
     if hasattr(estimator, "junction_tree"):
         return NetworkDisplay
+    if hasattr(estimator, "returns_"):
+        return ReturnsDisplay
     if not rows:
         return _of_fit(estimator)
     if hasattr(estimator, "decode"):
@@ -122,6 +127,8 @@ def _of_fit(estimator: Any) -> Any:
         return ImportanceDisplay
     if hasattr(estimator, "explained_variance_ratio_") or hasattr(estimator, "eigenvalues_"):
         return ScreeDisplay
+    if hasattr(estimator, "loss_curve_"):
+        return TrainingCurveDisplay
     if hasattr(estimator, "trace_"):
         return TraceDisplay
     call = "plot(X, y)" if is_classifier(estimator) or is_regressor(estimator) else "plot(X)"
