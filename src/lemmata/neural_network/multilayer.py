@@ -333,7 +333,7 @@ class Multilayer(Iterative, Estimator):
         state = run.state
         checks = [
             same(
-                parameters, as_output(_parameters(state), parameters.dtype), "weights", "the same visits lead to these weights"
+                parameters, as_output(_parameters(state), parameters.dtype), "weights", "the same steps lead to these weights"
             ),
             same(self.loss_, run.trace[-1], "loss", "and to this loss"),
             Check("steps", abs(self.t_ - getattr(state, "steps", 0)), 0.0, "proof", "after as many steps"),
