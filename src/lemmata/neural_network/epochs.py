@@ -82,3 +82,10 @@ def judge_block(X, Y, weight, going, own, lesson, parameters, marks):
     outputs = outputs_of(shape, parameters, rows_of(X[rows], lesson.mean, lesson.scale, parameters.dtype))
     w = np.ones(len(rows)) if weight is None else np.asarray(weight[rows], dtype=float)
     return (block + 1, sums + marks(outputs, np.asarray(Y, dtype=float)[rows], w)), own
+
+
+def parameters_of(state):
+    """Return the parameters of a state: the best ones if rows were held out, else the last; of L-BFGS, where it is."""
+    if not isinstance(state, State):
+        return state[0]
+    return state.kept if len(state.kept) else state.parameters

@@ -23,17 +23,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check, same
-from lemmata.core.data import is_sparse
+from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import Estimator, Iterative, as_output
 from lemmata.core.iterate import iterate
 from lemmata.core.moments import spread_block
 from lemmata.core.random import generator
 from lemmata.linear_model.stochastic import fold
-from lemmata.neural_network.epochs import Going, Lesson, State, judge_block, visit_block
+from lemmata.neural_network.epochs import Going, Lesson, State, judge_block, parameters_of, visit_block
 from lemmata.neural_network.layers import draw_parameters, layer, n_parameters, new_shape, penalized
 from lemmata.neural_network.losses import pair
-from lemmata.neural_network.network import LIMIT, difference
+from lemmata.neural_network.multilayer_certificate import checks_of
 from lemmata.neural_network.passes import gradient_block
 from lemmata.neural_network.steps import Moving, begin, new_steps
 from lemmata.optimize.lbfgs import lbfgs_start, lbfgs_step
@@ -41,8 +40,6 @@ from lemmata.optimize.rules import Adagrad, Adam, GradientDescent, Momentum, RMS
 
 RULES = {"sgd": GradientDescent, "momentum": Momentum, "adagrad": Adagrad, "rmsprop": RMSProp, "adam": Adam}
 SMALLEST, LARGEST = 16, 200  # rows of a batch that is a tenth of the table
-SHOWN = 64  # rows on which back-propagation is compared with differences
-BESIDE = 0.1  # standard deviations: how far from the rows
 REST = 1e-2  # share of tol that the largest entry of a gradient may have where L-BFGS stops; the certificate asks for rest
 
 
@@ -211,7 +208,7 @@ class Multilayer(Iterative, Estimator):
                 return iterate(step, first, max_iter=self.max_iter, tol=tol, name="replay")
 
         def fitted(state):
-            return {"parameters_": as_output(_parameters(state), blocks.dtype), **self._scales(scaling)}
+            return {"parameters_": as_output(parameters_of(state), blocks.dtype), **self._scales(scaling)}
 
         with self._fitting(blocks, **given) as fitting:
             return fitting.iterate(step, first, tol=tol, monotone=None, name=type(self).__name__, fitted=fitted)
@@ -278,7 +275,7 @@ class Multilayer(Iterative, Estimator):
 
     def _keep(self, state, dtype, scaling):
         """Keep the parameters, and what `partial_fit` cannot go on without."""
-        self.parameters_ = as_output(_parameters(state), dtype)
+        self.parameters_ = as_output(parameters_of(state), dtype)
         for name in ("mean_", "scale_", "_moments"):
             vars(self).pop(name, None)
         for name, value in self._scales(scaling).items():
@@ -321,57 +318,10 @@ class Multilayer(Iterative, Estimator):
             raise ValueError(f"parameters_ has the shape {self.parameters_.shape}, which is not that of a fit.")
         return tuple(shape), self.parameters_, getattr(self, "mean_", None), getattr(self, "scale_", None)
 
-    def _checks(self, blocks):
-        """Repeat the fit, and compare back-propagation at the fitted weights with central differences."""
-        if not hasattr(self, "seed_"):
-            claim = "`fit` can be repeated; what `partial_fit` was shown, and when, is not known"
-            return [Check("replay", np.inf, SAME_LIMIT, "proof", claim)]
-        _, parameters, mean, scale = self._network()
-        blocks, targets = self._targets(blocks)
-        scaling = self._scaling(blocks)
-        run = self._run(blocks, self.seed_, scaling)
-        state = run.state
-        checks = [
-            same(
-                parameters, as_output(_parameters(state), parameters.dtype), "weights", "the same steps lead to these weights"
-            ),
-            same(self.loss_, run.trace[-1], "loss", "and to this loss"),
-            Check("steps", abs(self.t_ - getattr(state, "steps", 0)), 0.0, "proof", "after as many steps"),
-        ]
-        if self.standardize:
-            floor = np.sqrt(np.finfo(float).eps) * float(np.abs(scaling[1]).max())
-            checks.append(same(mean, scaling[0], "means", "columns are centered by their means", floor=floor))
-            checks.append(same(scale, scaling[1], "scales", "and divided by their standard deviations"))
-        if self.early_stopping and self.rule != "lbfgs":
-            checks.append(same(self.validation_scores_, state.scores, "scores", "rows held out are scored as this"))
-        for name, value in targets.items():
-            checks.append(same(getattr(self, name), value, name.rstrip("_").replace("_", " "), "found again from the targets"))
-        return [*checks, self._back_propagation(blocks, scaling), self._rest(blocks, scaling)]
-
-    def _back_propagation(self, blocks, scaling):
-        """Compare derivatives on rows like those of the table, a little beside them: they may lie on a kink of ReLU."""
-        shape, parameters = self._shape(), self.parameters_.astype(float)
-        X, Y, weight = (None if a is None else a[:SHOWN] for a in blocks.first())
-        Z = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
-        beside = BESIDE * np.random.default_rng(0).standard_normal(Z.shape)
-        Z = (Z - scaling[0]) / scaling[1] + beside if self.standardize else Z + beside * np.abs(Z).max(initial=TINY)
-        w = np.ones(len(Z)) if weight is None else np.asarray(weight, dtype=float)
-        Y, loss = np.asarray(Y, dtype=float), pair(self._loss, shape.codes[-1])
-        _, value, gradient = gradient_block(Z, Y, w, tuple(shape), parameters, loss, None, None)
-        error = difference(shape, parameters, gradient, Z, Y, w, loss, value)
-        claim = "derivatives at these weights are those of central differences"
-        return Check("back-propagation", error, LIMIT, "proof", claim)
-
-    def _rest(self, blocks, scaling):
-        _, gradient = self._objective(blocks, scaling, self.parameters_.astype(float))
-        limit = self.tol if self.rule == "lbfgs" and self.tol is not None else np.inf  # mini-batches end near rest, not at it
-        claim = "no entry of the gradient of the penalized mean loss over all rows is larger"
-        return Check("rest", float(np.abs(gradient).max()), limit, "local", claim)
-
     def certify(self, X, y=None, sample_weight=None):
         """Prove the fit by repeating it, and its derivatives by differences; tell how far the weights are from rest."""
         check_is_fitted(self)
-        return Certificate(*self._checks(self._table(X, y, sample_weight, reset=False)), subject=repr(self))
+        return Certificate(*checks_of(self, self._table(X, y, sample_weight, reset=False)), subject=repr(self))
 
 
 def seeds(seed):
@@ -381,10 +331,3 @@ def seeds(seed):
 
 def _spread_of_rows(X, Y, weight):
     return spread_block(X, weight)
-
-
-def _parameters(state):
-    """Return the parameters of a state: the best ones if rows were held out, else the last."""
-    if not isinstance(state, State):
-        return state[0]
-    return state.kept if len(state.kept) else state.parameters
