@@ -8,7 +8,7 @@ import pytest
 
 import lemmata
 from lemmata.core.kernel import kernel
-from lemmata.core.meeting import meet, new_marks, threads_that_meet
+from lemmata.core.meeting import meet, new_marks, threads_that_meet, together
 from lemmata.core.prefetch import prefetch
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plain Python has no meetings")
@@ -58,3 +58,35 @@ def ask_and_sum(x):
 def test_asking_changes_nothing():
     assert ask_and_sum(np.arange(100.0)) == 4950.0
     assert prefetch(np.ones(3), 1) is None
+
+
+@compiled_only
+def test_together_is_one_share_each():
+    marks, slots, totals = new_marks(3), np.zeros(3, np.int64), np.zeros(3, np.int64)
+    together(lambda me: take_turns(marks, me, 100, slots, totals), marks)
+    assert totals.tolist() == [6 * sum(range(100))] * 3
+
+
+@compiled_only
+def test_ctrl_c_before_the_first_meeting_leaves_nobody_waiting():
+    marks, slots, totals, pressed = new_marks(2), np.zeros(2, np.int64), np.zeros(2, np.int64), []
+
+    def work(me):
+        if me == 0 and not pressed:
+            pressed.append(True)
+            raise KeyboardInterrupt
+        take_turns(marks, me, 100, slots, totals)
+
+    with pytest.raises(KeyboardInterrupt):
+        together(work, marks)
+    assert totals.tolist() == [3 * sum(range(100))] * 2
+
+
+@compiled_only
+def test_an_error_of_another_thread_is_raised():
+    def work(me):
+        if me == 1:
+            raise ValueError("not today")
+
+    with pytest.raises(ValueError, match="not today"):
+        together(work, new_marks(2))

@@ -21,7 +21,16 @@ def rows_of(X, mean, scale, dtype):
     d = X.shape[1]
     mean = np.zeros(d, dtype) if mean is None else np.asarray(mean, dtype=dtype)
     inverse = np.ones(d, dtype) if scale is None else (1 / np.asarray(scale, dtype=float)).astype(dtype)
-    return Rows(X.data[None, :], X.indices, X.indptr, mean, inverse) if is_sparse(X) else Rows(X, None, None, mean, inverse)
+    if is_sparse(X):
+        return Rows(sealed(X.data[None, :]), sealed(X.indices), sealed(X.indptr), mean, inverse)
+    return Rows(sealed(X), None, None, mean, inverse)
+
+
+def sealed(array):
+    """Return an array that cannot be written to, so that kernels are compiled once for those that can and those that cannot."""
+    array = array.view()
+    array.flags.writeable = False
+    return array
 
 
 @kernel
