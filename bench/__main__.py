@@ -36,6 +36,10 @@ FAMILIES = (
     "decomposition",
     "nmf",
     "recommend",
+    "neural_network",
+    "generative",
+    "rl",
+    "rl_learning",
     "hmm",
     "long_sequence",
     "markov",
@@ -68,6 +72,9 @@ PACKAGES = (
     "tomotopy",
     "implicit",
     "scikit-surprise",
+    "torch",
+    "quantecon",
+    "gymnasium",
     "pyarrow",
 )
 
