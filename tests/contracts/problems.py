@@ -42,6 +42,7 @@ SETTINGS = {
     "Ridge": {"alpha": 0.7},
     "Perceptron": {"shuffle": False},  # a weight is repetition in a row; copies of a row would be shuffled apart
     "SGDClassifier": {"shuffle": False},
+    "VariationalAutoencoder": {"hidden_layer_sizes": (8,), "tol": None, "max_iter": 5},  # rounding has not grown yet
 }
 SEPARABLE = {"KernelPerceptron", "Perceptron"}  # classifiers that promise something only where the classes lie apart
 SEMI_SUPERVISED = {"RandomWalkClassifier"}  # classifiers for which the label -1 means that a row has none

@@ -59,7 +59,7 @@ EXPECTED_FAILURES = {
             "check_sample_weight_equivalence_on_dense_data": ORDERED,
             "check_sample_weight_equivalence_on_sparse_data": ORDERED,
         }
-        for name in ("MLPClassifier", "MLPRegressor", "SGDClassifier")
+        for name in ("GenerativeAdversarialNetwork", "MLPClassifier", "MLPRegressor", "SGDClassifier", "VariationalAutoencoder")
     },
 }
 
@@ -68,6 +68,7 @@ EXPECTED_FAILURES = {
 @pytest.mark.filterwarnings("ignore:Only . of . clusters")  # tables with four distinct rows
 @pytest.mark.filterwarnings("ignore:(Kernel)?Perceptron still makes mistakes")  # classes that overlap
 @pytest.mark.filterwarnings("ignore:(SGDClassifier|MLPClassifier|MLPRegressor)'s loss still falls")  # fits of a few epochs
+@pytest.mark.filterwarnings("ignore:VariationalAutoencoder's bound still rises")
 @parametrize_with_checks(
     [cls() for cls in ESTIMATORS],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),

@@ -18,7 +18,7 @@ from lemmata.svm import SVC
 
 # Families of models with a law of the rows; all others know the target given the row at most.
 GENERATIVE = {"discriminant_analysis", "graphical", "hmm", "markov", "mixture", "naive_bayes", "state_space"}
-ALSO = {"LatentDirichletAllocation", "ProbabilisticPCA"}
+ALSO = {"LatentDirichletAllocation", "ProbabilisticPCA", "VariationalAutoencoder"}
 EXCEPT = {"MarkovRanker"}  # gives ranks: the games are given, not drawn
 every = pytest.mark.parametrize(("name", "cls"), lemmata.all_estimators(), ids=[name for name, _ in lemmata.all_estimators()])
 
