@@ -1,5 +1,7 @@
 """Networks fitted to tables: what they learn, when they stop, and what their certificates see."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -215,4 +217,23 @@ def test_dropped_units_are_there_when_it_predicts():
     model = MLPClassifier((50,), dropout=0.5, learning_rate_init=0.01, max_iter=60, random_state=0).fit(X, y)
     assert np.array_equal(model.predict_proba(X), model.predict_proba(X))
     assert model.score(X, y) > 0.93
+    assert model.certify(X, y).holds
+
+
+@quiet
+def test_wide_sparse_rows_are_never_made_dense():
+    rng = np.random.default_rng(0)
+    n, d = 300, 40_000
+    X = csr_array((rng.random(n * 10), (np.repeat(np.arange(n), 10), rng.integers(d, size=n * 10))), shape=(n, d))
+    y = np.arange(n) % 3
+    model = MLPClassifier((4,), max_iter=3, random_state=0).fit(X, y)  # and its kernels are compiled
+    tracemalloc.start()
+    model.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    batch = 30 * d * X.dtype.itemsize
+    assert peak < 14 * model.parameters_.nbytes < 2 * batch  # gradient, moments, copies; dense inputs and their slopes are more
+    few = np.unique(X.indices)
+    narrow = MLPClassifier((4,), max_iter=3, random_state=0).fit(X[:, few].toarray(), y)
+    assert narrow.loss_ < 1.3
     assert model.certify(X, y).holds

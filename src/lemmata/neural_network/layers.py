@@ -156,6 +156,15 @@ def undrop(z, kept, delta, share):
 
 
 @kernel
+def bend(shape, room, n_rows, k, dropout, state):
+    """Apply the activation of a hidden layer to what went into its units, and drop some of them."""
+    flat = unit_rows(shape, room.values, room.capacity, k, n_rows)
+    activate(shape.codes[k - 1], flat, n_rows, shape.sizes[k], room.chunk)
+    if dropout > 0:
+        drop(flat, unit_rows(shape, room.kept, room.capacity, k, n_rows), dropout, state)
+
+
+@kernel
 def forward(shape, parameters, room, n_rows, dropout, state):
     """Carry rows, written at the front of the room, through all layers but the last activation.
 
@@ -163,8 +172,14 @@ def forward(shape, parameters, room, n_rows, dropout, state):
     ----------
     dropout : Chance that a hidden unit is left out, or zero; `state` draws them (`core.xoshiro`).
     """
+    forward_from(0, shape, parameters, room, n_rows, dropout, state)
+
+
+@kernel
+def forward_from(first, shape, parameters, room, n_rows, dropout, state):
+    """Carry rows on from a layer; see `forward`."""
     n_layers = len(shape.codes)
-    for k in range(n_layers):
+    for k in range(first, n_layers):
         n, m, start = shape.sizes[k], shape.sizes[k + 1], shape.starts[k]
         W = parameters[start : start + n * m].reshape(n, m)
         b = parameters[start + n * m : start + n * m + m]
@@ -175,9 +190,7 @@ def forward(shape, parameters, room, n_rows, dropout, state):
             for j in range(m):
                 Z[i, j] += b[j]
         if k < n_layers - 1:
-            activate(shape.codes[k], flat, n_rows, m, room.chunk)
-            if dropout > 0:
-                drop(flat, unit_rows(shape, room.kept, room.capacity, k + 1, n_rows), dropout, state)
+            bend(shape, room, n_rows, k + 1, dropout, state)
 
 
 @kernel
@@ -197,7 +210,13 @@ def backward(shape, parameters, room, n_rows, dropout, gradient, to_inputs):
     gradient : Receives the derivatives with respect to the parameters.
     to_inputs : Whether the derivatives with respect to the rows themselves are wanted too, at the front of the room.
     """
-    for step in range(len(shape.codes)):
+    backward_to(0, shape, parameters, room, n_rows, dropout, gradient, to_inputs)
+
+
+@kernel
+def backward_to(first, shape, parameters, room, n_rows, dropout, gradient, to_inputs):
+    """Carry derivatives back to the units that go into a layer; see `backward`."""
+    for step in range(len(shape.codes) - first):
         k = len(shape.codes) - 1 - step
         n, m, start = shape.sizes[k], shape.sizes[k + 1], shape.starts[k]
         before = unit_rows(shape, room.values, room.capacity, k, n_rows)

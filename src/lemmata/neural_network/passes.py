@@ -8,9 +8,21 @@ import numpy as np
 from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import serial_blas
-from lemmata.neural_network.layers import Shape, backward, conclude, forward, new_rooms, room_of, unit_rows
+from lemmata.neural_network.layers import (
+    Shape,
+    backward,
+    backward_to,
+    bend,
+    conclude,
+    forward,
+    forward_from,
+    new_rooms,
+    room_of,
+    unit_rows,
+)
 from lemmata.neural_network.losses import finish
 from lemmata.neural_network.network import UNMOVED
+from lemmata.neural_network.sparse_layer import enter, entered, leave
 from lemmata.neural_network.training import Rows, gather
 
 TILE = 512  # rows at once
@@ -34,14 +46,26 @@ def sealed(array):
 
 
 @kernel
+def carry(shape, parameters, values, indices, indptr, mean, scale, order, start, end, room, state):
+    """Carry rows through all layers but the last activation."""
+    if indices is None:
+        gather(values, indices, indptr, mean, scale, order, start, end, room.values)
+        forward(shape, parameters, room, end - start, 0.0, state)
+    else:
+        enter(shape, parameters, room, values, indices, indptr, mean, scale, order, start, end)
+        if len(shape.codes) > 1:
+            bend(shape, room, end - start, 1, 0.0, state)
+        forward_from(1, shape, parameters, room, end - start, 0.0, state)
+
+
+@kernel
 def fill_outputs(shape, parameters, values, indices, indptr, mean, scale, room, state, out):
     """Write the outputs for every row."""
     n, last = len(out), len(shape.codes)
     order, m = np.arange(n), out.shape[1]
     for start in range(0, n, room.capacity):
         end = min(start + room.capacity, n)
-        gather(values, indices, indptr, mean, scale, order, start, end, room.values)
-        forward(shape, parameters, room, end - start, 0.0, state)
+        carry(shape, parameters, values, indices, indptr, mean, scale, order, start, end, room, state)
         conclude(shape, room, end - start)
         out[start:end] = unit_rows(shape, room.values, room.capacity, last, end - start).reshape(end - start, m)
 
@@ -54,14 +78,17 @@ def add_gradients(shape, parameters, loss, values, indices, indptr, mean, scale,
     for start in range(0, n, room.capacity):
         end = min(start + room.capacity, n)
         m = end - start
-        gather(values, indices, indptr, mean, scale, order, start, end, room.values)
-        forward(shape, parameters, room, m, 0.0, state)
+        carry(shape, parameters, values, indices, indptr, mean, scale, order, start, end, room, state)
         outputs = unit_rows(shape, room.values, room.capacity, last, m)
         deltas = unit_rows(shape, room.deltas, room.capacity, last, m)
         value += finish(
             loss, shape.codes[last - 1], outputs, Y[start:end], weight[start:end], m, shape.sizes[last], deltas, room.chunk
         )
-        backward(shape, parameters, room, m, 0.0, gradient, False)
+        if indices is None:
+            backward(shape, parameters, room, m, 0.0, gradient, False)
+        else:
+            backward_to(1, shape, parameters, room, m, 0.0, gradient, False)
+            leave(shape, room, values, indices, indptr, mean, scale, order, start, end, gradient)
         for i in range(len(total)):
             total[i] += gradient[i]
     return value
@@ -69,7 +96,8 @@ def add_gradients(shape, parameters, loss, values, indices, indptr, mean, scale,
 
 def outputs_of(shape, parameters, rows):
     """Return the outputs for the rows of a block, (n, units)."""
-    n = len(rows.values) if rows.indptr is None else len(rows.indptr) - 1
+    sparse = rows.indptr is not None
+    n, shape = (len(rows.indptr) - 1, entered(shape)) if sparse else (len(rows.values), shape)
     out = np.empty((n, int(shape.sizes[-1])), parameters.dtype)
     room = room_of(new_rooms(shape, 1, min(TILE, n), parameters.dtype), 0)
     with serial_blas():
@@ -84,7 +112,7 @@ def output_block(X, weight, shape, parameters, mean, scale):
 
 def gradient_block(X, Y, weight, shape, parameters, loss, mean, scale):
     """Sum over a block: weight, loss, and gradient with respect to the parameters."""
-    shape, n, dtype = Shape(*shape), X.shape[0], parameters.dtype
+    shape, n, dtype = entered(Shape(*shape)) if is_sparse(X) else Shape(*shape), X.shape[0], parameters.dtype
     w = np.ones(n, dtype) if weight is None else np.asarray(weight, dtype=dtype)
     room, total = room_of(new_rooms(shape, 1, min(TILE, n), dtype), 0), np.zeros(len(parameters))
     Y, gradient = np.ascontiguousarray(Y, dtype=dtype), np.empty_like(parameters)

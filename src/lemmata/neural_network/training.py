@@ -19,12 +19,25 @@ from lemmata.core.kernel import kernel
 from lemmata.core.meeting import APART, new_marks, threads_that_meet, together
 from lemmata.core.threads import serial_blas
 from lemmata.core.xoshiro import seed as seed_words
-from lemmata.neural_network.layers import Room, Shape, backward, forward, new_rooms, room_of, unit_rows
+from lemmata.neural_network.layers import (
+    Room,
+    Shape,
+    backward,
+    backward_to,
+    bend,
+    forward,
+    forward_from,
+    new_rooms,
+    room_of,
+    unit_rows,
+)
 from lemmata.neural_network.losses import finish
-from lemmata.neural_network.steps import Steps, move, room_for_squares
+from lemmata.neural_network.sparse_layer import enter, entered, leave
+from lemmata.neural_network.steps import PIECE, Steps, move, room_for_squares
 
 PART_WORK = 1 << 20  # multiplications of a part at least, some ten microseconds: less would be spent on meeting
 MOST_PARTS = 8
+MANY_PIECES = 8  # for each thread that helps to move parameters without a part of its own
 FEWEST = 32  # rows of a part: fewer slow the products down
 
 
@@ -94,15 +107,22 @@ def cut(weight, order, batch_size):
     return Batches(np.asarray(order, np.int64), first, np.minimum(last, n), w, ends - w, cuts)
 
 
-def n_parts(shape, batch_size):
-    """Return into how many parts a batch is cut, by the multiplications it takes."""
-    work = batch_size * int((shape.sizes[:-1] * shape.sizes[1:]).sum())
-    return int(np.clip(work // PART_WORK, 1, min(MOST_PARTS, max(batch_size // FEWEST, 1))))
+def n_parts(shape, batch_size, held=None):
+    """Return into how many parts a batch is cut, by the multiplications it takes; none may take less than adding its gradient.
+
+    Parameters
+    ----------
+    held : Numbers that a row holds, if rows are sparse.
+    """
+    products = shape.sizes[:-1] * shape.sizes[1:]
+    work = batch_size * int(products.sum() if held is None else products[1:].sum() + held * shape.sizes[1])
+    least = max(PART_WORK, MOST_PARTS * int(products.sum()))
+    return int(np.clip(work // least, 1, min(MOST_PARTS, max(batch_size // FEWEST, 1))))
 
 
 @kernel
 def gather(values, indices, indptr, mean, scale, order, first, last, out):
-    """Write rows, centered and scaled, to the front of a buffer."""
+    """Write rows, centered and scaled, to the front of a buffer; sparse ones become dense."""
     d = len(mean)
     for q in range(first, last):
         i, to = order[q], (q - first) * d
@@ -117,12 +137,10 @@ def gather(values, indices, indptr, mean, scale, order, first, last, out):
 
 
 @kernel
-def part_of(rows, Y, batches, b, p, n_parts, work):
-    """Fill the room of a part with its rows of batch b, and give how many they are; their weights are shares of the batch."""
+def part_of(Y, batches, b, p, n_parts, work):
+    """Give the rows of a part of batch b, as places in the order; write their targets, and their shares of the batch."""
     n = batches.last[b] - batches.first[b]
     first, last = batches.first[b] + n * p // n_parts, batches.first[b] + n * (p + 1) // n_parts
-    room = work.rooms.values[p]
-    gather(rows.values, rows.indices, rows.indptr, rows.mean, rows.scale, batches.order, first, last, room)
     low, high = batches.cuts[b], batches.cuts[b + 1]
     for q in range(first, last):
         begin = batches.before[q]
@@ -130,31 +148,36 @@ def part_of(rows, Y, batches, b, p, n_parts, work):
         work.weights[p, q - first] = overlap / (high - low)
         for c in range(Y.shape[1]):
             work.targets[p, q - first, c] = Y[batches.order[q], c]
-    return last - first
+    return first, last
 
 
 @kernel
-def gradient_of(plan, parameters, rows, Y, batches, b, p, work):
+def gradient_of(plan, parameters, values, indices, indptr, mean, scale, Y, batches, b, p, work):
     """Write the gradient of a part of batch b."""
-    n, room = part_of(rows, Y, batches, b, p, len(work.gradients), work), room_of(work.rooms, p)
+    begin, end = part_of(Y, batches, b, p, len(work.gradients), work)
+    n, room, gradient = end - begin, room_of(work.rooms, p), work.gradients[p]
     if n == 0:
-        work.gradients[p] = 0.0
+        gradient[:] = 0.0
         return
-    shape, last = plan.shape, len(plan.shape.codes)
-    forward(shape, parameters, room, n, plan.dropout, work.states[p])
-    loss = finish(
-        plan.loss,
-        shape.codes[last - 1],
-        unit_rows(shape, room.values, room.capacity, last, n),
-        work.targets[p],
-        work.weights[p],
-        n,
-        shape.sizes[last],
-        unit_rows(shape, room.deltas, room.capacity, last, n),
-        room.chunk,
-    )
+    shape, last, order = plan.shape, len(plan.shape.codes), batches.order
+    if indices is None:
+        gather(values, indices, indptr, mean, scale, order, begin, end, room.values)
+        forward(shape, parameters, room, n, plan.dropout, work.states[p])
+    else:
+        enter(shape, parameters, room, values, indices, indptr, mean, scale, order, begin, end)
+        if last > 1:
+            bend(shape, room, n, 1, plan.dropout, work.states[p])
+        forward_from(1, shape, parameters, room, n, plan.dropout, work.states[p])
+    outputs = unit_rows(shape, room.values, room.capacity, last, n)
+    deltas = unit_rows(shape, room.deltas, room.capacity, last, n)
+    targets, weights, code = work.targets[p], work.weights[p], shape.codes[last - 1]
+    loss = finish(plan.loss, code, outputs, targets, weights, n, shape.sizes[last], deltas, room.chunk)
     work.losses[p] += loss * (batches.cuts[b + 1] - batches.cuts[b])
-    backward(shape, parameters, room, n, plan.dropout, work.gradients[p], False)
+    if indices is None:
+        backward(shape, parameters, room, n, plan.dropout, gradient, False)
+    else:
+        backward_to(1, shape, parameters, room, n, plan.dropout, gradient, False)
+        leave(shape, room, values, indices, indptr, mean, scale, order, begin, end, gradient)
 
 
 @kernel
@@ -163,17 +186,18 @@ def train(plan, moving, rows, Y, batches, work, me):
     n_threads, penalty = len(work.marks) // APART, 0.0
     for b in range(len(batches.first)):
         for p in range(me, len(work.gradients), n_threads):
-            gradient_of(plan, moving.parameters, rows, Y, batches, b, p, work)
+            gradient_of(
+                plan, moving.parameters, rows.values, rows.indices, rows.indptr, rows.mean, rows.scale, Y, batches, b, p, work
+            )
         weight, t = batches.cuts[b + 1] - batches.cuts[b], moving.steps + b + 1
         penalty += move(plan.steps, moving, work.gradients, work.squares, weight, t, work.marks, me)
     return penalty
 
 
-def new_work(plan, batches, n_columns, dtype, batch_size, n_parameters):
+def new_work(plan, batches, parts, n_columns, dtype, n_parameters):
     """Make room for the batches of a block."""
-    parts = n_parts(plan.shape, batch_size)
     most = int(-(-(batches.last - batches.first).max() // parts))
-    threads = min(threads_that_meet(), parts)
+    threads = min(threads_that_meet(), max(parts, n_parameters // (MANY_PIECES * PIECE)))
     return Work(
         new_marks(threads),
         new_rooms(plan.shape, parts, most, dtype, plan.dropout > 0),
@@ -194,9 +218,11 @@ def train_block(plan, moving, rows, Y, weight, batch_size, shuffle, rng):
     shuffle : Whether the rows are visited in an order that is drawn, or in that of the table.
     rng : Draws it, and the units to drop.
     """
-    n = len(Y)
+    n, sparse = len(Y), rows.indices is not None
+    parts = n_parts(plan.shape, batch_size, len(rows.indices) / n if sparse else None)
+    plan = plan._replace(shape=entered(plan.shape)) if sparse else plan
     batches = cut(weight, rng.permutation(n) if shuffle else np.arange(n), batch_size)
-    work = new_work(plan, batches, Y.shape[1], moving.parameters.dtype, batch_size, len(moving.parameters))
+    work = new_work(plan, batches, parts, Y.shape[1], moving.parameters.dtype, len(moving.parameters))
     if plan.dropout > 0:
         work.states[:] = [seed_words(rng) for _ in work.states]
     penalties = []
