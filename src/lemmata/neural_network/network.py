@@ -240,4 +240,4 @@ def disagreement(function, parameters, gradient, directions, value):
             ahead, behind = (function(parameters + s * h * u) for s in (1, -1))
             errors.append(abs((ahead - behind) / (2 * h) - slope))
         worst = max(worst, min(errors))
-    return worst / max(length(gradient), 1e-3 * abs(value), TINY)
+    return float(worst / max(length(gradient), 1e-3 * abs(value), TINY))
