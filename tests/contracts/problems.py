@@ -23,6 +23,7 @@ SETTINGS = {
     "CategoricalNB": {"min_categories": 4},  # as many in each column, so that arrays can be compared
     "GaussianHMM": {"n_components": 2},
     "GaussianMixture": {"n_components": 2},
+    "GenerativeAdversarialNetwork": {"hidden_layer_sizes": (8,), "max_iter": 5},  # rounding has not grown yet
     "GibbsMixture": {"n_components": 3, "alpha": 10.0},  # a smaller alpha lets two groups of ten rows merge for long
     "KernelPerceptron": {"shuffle": False},  # as for Perceptron
     "KMeans": {"n_clusters": 3},

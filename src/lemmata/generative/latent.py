@@ -18,7 +18,9 @@ from lemmata.core.estimator import Estimator, Iterative
 from lemmata.core.iterate import iterate
 from lemmata.core.moments import ROUNDING, spread_block
 from lemmata.core.random import generator
+from lemmata.neural_network.activations import NAMES
 from lemmata.neural_network.multilayer import RULES
+from lemmata.neural_network.network import Network
 from lemmata.optimize.rules import Rule
 
 SMALLEST, LARGEST = 16, 128  # visits of a batch that is a tenth of the table
@@ -42,6 +44,13 @@ def batch_of(batch_size, total):
     return int(min(max(total // 10, SMALLEST), LARGEST)) if batch_size == "auto" else int(batch_size)
 
 
+def network_of(shape, parameters):
+    """Show parameters as a network."""
+    network = Network(shape.sizes, [NAMES[code] for code in shape.codes])
+    network.parameters = parameters
+    return network
+
+
 def whole_number(value, name):
     """Return a number of at least 1, checked."""
     if not isinstance(value, Integral) or value < 1:
@@ -53,7 +62,7 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterati
     """Base of models that make rows from latent coordinates.
 
     A subclass has `_steps(blocks, seed, scaling)`, which returns the step of a fit and the state before the first; the fitted
-    `_attributes` of a state; and `inverse_transform`.
+    `_attributes` of a state; and `_decode`, from latent coordinates to rows.
     """
 
     def __sklearn_tags__(self):
@@ -117,7 +126,7 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterati
         Z = np.zeros((1, self.latent_dim)) if start is None else self._latent(np.atleast_2d(start), "start")
         Z = np.repeat(Z[:1], whole_number(n, "n"), axis=0)
         Z[:, axis] = norm.ppf((np.arange(n) + 0.5) / n)
-        return self.inverse_transform(Z)
+        return self._decode(Z)
 
     def latent_grid(self, n=10, axes=(0, 1), start=None):
         """Give rows made on a plane of the latent space, (n, n, n_features), at equally probable places of two coordinates.
@@ -131,9 +140,9 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterati
         places = norm.ppf((np.arange(whole_number(n, "n")) + 0.5) / n)
         Z = np.repeat(Z[:1], n * n, axis=0)
         Z[:, axes[0]], Z[:, axes[1]] = np.tile(places, n), np.repeat(places[::-1], n)
-        return self.inverse_transform(Z).reshape(n, n, -1)
+        return self._decode(Z).reshape(n, n, -1)
 
     def _between(self, a, b, n):
         """Give rows made at n places on the line from one point of the latent space to another, both included."""
         shares = np.linspace(0, 1, whole_number(n, "n"))[:, None]
-        return self.inverse_transform((1 - shares) * a + shares * b)
+        return self._decode((1 - shares) * a + shares * b)

@@ -31,16 +31,14 @@ from sklearn.utils.validation import check_is_fitted
 from lemmata.core.blocks import Largest
 from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
-from lemmata.generative.latent import RULES, LatentEstimator, batch_of, hidden_sizes, rule_of, whole_number
+from lemmata.generative.latent import RULES, LatentEstimator, batch_of, hidden_sizes, network_of, rule_of, whole_number
 from lemmata.generative.vae_certificate import certificate
 from lemmata.generative.vae_kernels import Plan, train_block
 from lemmata.generative.vae_law import ELBO_DRAWS, Law, bounds_block, codes_block, decoded, mean_bounds
-from lemmata.generative.visits import owned, unit_of
+from lemmata.generative.visits import unit_of
 from lemmata.linear_model.stochastic import fold
-from lemmata.neural_network.activations import NAMES
 from lemmata.neural_network.layers import draw_parameters, n_parameters, new_shape
 from lemmata.neural_network.losses import CROSS_ENTROPY, SQUARED
-from lemmata.neural_network.network import Network
 from lemmata.neural_network.passes import rows_of
 from lemmata.neural_network.steps import Moving, begin, new_steps
 from lemmata.optimize.rules import Rule
@@ -106,7 +104,7 @@ class Going(NamedTuple):
 
 def visit_block(X, weight, going, own, lesson):
     """Train on the rows of a block; return (what is carried on, what the block keeps)."""
-    rows = rows_of(owned(X), lesson.mean, lesson.scale, float)
+    rows = rows_of(X, lesson.mean, lesson.scale, float)
     options = (lesson.unit, lesson.batch_size, lesson.shuffle, going.rng)
     moved, variance, total, mass = train_block(lesson.plan, going.moving, going.variance, rows, weight, *options)
     return Going(moved, variance, going.rng, going.total + total, going.weight + mass), own
@@ -341,13 +339,13 @@ class VariationalAutoencoder(LatentEstimator):
     def encoder_(self):
         """The network from scaled rows to (μ, log σ²)."""
         law = self._law()
-        return _network(law.encoder, law.parameters[: law.split])
+        return network_of(law.encoder, law.parameters[: law.split])
 
     @property
     def decoder_(self):
         """The network from latent coordinates to scaled rows."""
         law = self._law()
-        return _network(law.decoder, law.parameters[law.split :])
+        return network_of(law.decoder, law.parameters[law.split :])
 
     def posterior(self, X):
         """Give the encoder's law of the latent coordinates of each row: means and standard deviations."""
@@ -365,6 +363,8 @@ class VariationalAutoencoder(LatentEstimator):
         """Give the mean row for latent coordinates; probabilities, where rows are bits."""
         Z = self._latent(X)
         return as_output(decoded(self._law(), Z), Z.dtype)
+
+    _decode = inverse_transform
 
     def reconstruct(self, X):
         """Give each row as the decoder makes it from the mean of its coordinates."""
@@ -419,10 +419,3 @@ class VariationalAutoencoder(LatentEstimator):
         state = self._run(blocks, self.seed_, scaling).state
         again = self._attributes(state, scaling, self.parameters_.dtype)
         return certificate(self, blocks, law, again, self._scale_checks(scaling))
-
-
-def _network(shape, parameters):
-    """Show parameters as a network."""
-    network = Network(shape.sizes, [NAMES[code] for code in shape.codes])
-    network.parameters = parameters
-    return network

@@ -29,7 +29,7 @@ from lemmata.generative.visits import fill_normals, lay_out
 from lemmata.neural_network.layers import Room, Shape, backward, forward, new_rooms, room_of, unit_rows
 from lemmata.neural_network.losses import SQUARED, finish
 from lemmata.neural_network.steps import Steps, move, room_for_squares
-from lemmata.neural_network.training import n_parts, part_of
+from lemmata.neural_network.training import gather, n_parts, part_of
 
 LOG_2PI = float(np.log(2 * np.pi))
 LEAST = 1e-6  # noise variance, as a share of that of the columns: below, a decoder that misses nothing would never rest
@@ -204,13 +204,14 @@ def bound_gradient(plan, parameters, variance, room, out, weight, noise, n, stat
 @kernel
 def gradient_of(plan, parameters, variance, rows, batches, b, p, work):
     """Write the gradient of a part of batch b."""
-    n = part_of(rows, work.targets[0], batches, b, p, len(work.gradients), work)
+    first, last = part_of(work.targets[0], batches, b, p, len(work.gradients), work)
+    n, room, out = last - first, room_of(work.rooms, p), room_of(work.decoders, p)
     if n == 0:
         work.gradients[p], work.missed[b % 2, p] = 0.0, 0.0
         return
+    gather(rows.values, None, None, rows.mean, rows.scale, batches.order, first, last, room.values)
     noise = work.noise[p, : n * plan.n_draws * plan.decoder.sizes[0]]
     fill_normals(work.states[p], noise)
-    room, out = room_of(work.rooms, p), room_of(work.decoders, p)
     loss, missed = bound_gradient(
         plan, parameters, variance, room, out, work.weights[p], noise, n, work.states[p], work.gradients[p]
     )

@@ -22,7 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import serial_blas
 from lemmata.generative.vae_kernels import LOG_2PI, decode, place
-from lemmata.generative.visits import fill_normals, owned
+from lemmata.generative.visits import fill_normals
 from lemmata.neural_network.layers import Shape, forward, layer, new_rooms, room_of, unit_rows
 from lemmata.neural_network.losses import SQUARED
 from lemmata.neural_network.passes import outputs_of, rows_of
@@ -87,7 +87,7 @@ def states_of(X, seed):
 
 
 @kernel
-def fill_bounds(law, values, indices, indptr, mean, scale, n_draws, states, room, out, bounds):
+def fill_bounds(law, values, mean, scale, n_draws, states, room, out, bounds):
     """Write, for every row: the bound, log p(x), and the variance that the draws leave to each."""
     n, k, d = len(values), law.decoder.sizes[0], law.decoder.sizes[-1]
     split, last, tile = law.encoder.starts[-1], len(law.decoder.codes), room.capacity
@@ -99,7 +99,7 @@ def fill_bounds(law, values, indices, indptr, mean, scale, n_draws, states, room
     losses, share, logs = np.empty(tile * n_draws), np.ones(tile, kind), np.empty(n_draws)
     for start in range(0, n, tile):
         m = min(tile, n - start)
-        gather(values, indices, indptr, mean, scale, order, start, start + m, room.values)
+        gather(values, None, None, mean, scale, order, start, start + m, room.values)
         forward(law.encoder, law.parameters[:split], room, m, 0.0, states[0])
         codes = unit_rows(law.encoder, room.values, room.capacity, len(law.encoder.codes), m)
         for i in range(m):
@@ -157,8 +157,8 @@ def bounds_block(X, weight, law, n_draws, seed):
     room, out = (room_of(new_rooms(shape, 1, tile * m, dtype), 0) for shape, m in ((law.encoder, 1), (law.decoder, n_draws)))
     bounds = np.empty((len(X), 4))
     with serial_blas():
-        rows = rows_of(owned(X), law.mean, law.scale, float)
-        fill_bounds(law, *rows, n_draws, states_of(X, seed), room, out, bounds)
+        rows = rows_of(X, law.mean, law.scale, float)
+        fill_bounds(law, rows.values, rows.mean, rows.scale, n_draws, states_of(X, seed), room, out, bounds)
     bounds[:, :2] += law.log_units
     return bounds
 
@@ -177,7 +177,7 @@ def mean_bounds(blocks, law, n_draws, seed):
 
 def codes_block(X, weight, law):
     """Return μ and log σ² of each row of a block, (n, 2k)."""
-    return outputs_of(law.encoder, law.parameters[: law.split], rows_of(owned(X), law.mean, law.scale, float))
+    return outputs_of(law.encoder, law.parameters[: law.split], rows_of(X, law.mean, law.scale, float))
 
 
 def decoded(law, Z):

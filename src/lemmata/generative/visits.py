@@ -29,11 +29,6 @@ def fill_normals(state, out):
             i += 2
 
 
-def owned(X):
-    """Give rows that may be written to: for others the same kernel is compiled anew, and may round in another order."""
-    return X if X.flags.writeable else X.copy()
-
-
 def weights_block(X, weight):
     """Largest weight of a block, sum of the weights, and number of rows."""
     return (Largest(1.0), float(len(X)), len(X)) if weight is None else (Largest(weight.max()), float(weight.sum()), len(X))
