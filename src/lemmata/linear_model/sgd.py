@@ -28,10 +28,9 @@ from lemmata.core.random import generator
 from lemmata.linear_model.margin_losses import LOSSES
 from lemmata.linear_model.stochastic import OneVersusRest, decision, mixed
 from lemmata.linear_model.stochastic_gradient import Settings, epoch, objective_at, objective_bound, start
-from lemmata.optimize.rules import Adagrad, Adam, GradientDescent, Momentum, RMSProp, Rule
+from lemmata.optimize.rules import RULES, Rule
 from lemmata.optimize.schedules import Schedule, constant, inverse, inverse_sqrt
 
-RULES = {"sgd": GradientDescent, "momentum": Momentum, "adagrad": Adagrad, "rmsprop": RMSProp, "adam": Adam}
 SCHEDULES = {"constant": constant, "inverse": inverse, "inverse_sqrt": inverse_sqrt}
 CHANCES = {"logistic", "log_loss", "deviance", "modified_huber"}  # losses whose minimizer is a function of the probability
 

@@ -36,9 +36,8 @@ from lemmata.neural_network.multilayer_certificate import checks_of
 from lemmata.neural_network.passes import gradient_block
 from lemmata.neural_network.steps import Moving, begin, new_steps
 from lemmata.optimize.lbfgs import lbfgs_start, lbfgs_step
-from lemmata.optimize.rules import Adagrad, Adam, GradientDescent, Momentum, RMSProp, Rule
+from lemmata.optimize.rules import RULES, Rule
 
-RULES = {"sgd": GradientDescent, "momentum": Momentum, "adagrad": Adagrad, "rmsprop": RMSProp, "adam": Adam}
 SMALLEST, LARGEST = 16, 200  # rows of a batch that is a tenth of the table
 REST = 1e-2  # share of tol that the largest entry of a gradient may have where L-BFGS stops; the certificate asks for rest
 

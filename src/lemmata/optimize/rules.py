@@ -257,3 +257,6 @@ class Adam(Rule):
     def constants(self):
         """What `apply_rule` takes after the rate."""
         return float(self.beta1), float(self.beta2), float(self.epsilon), bool(self.epsilon_inside)
+
+
+RULES = {"sgd": GradientDescent, "momentum": Momentum, "adagrad": Adagrad, "rmsprop": RMSProp, "adam": Adam}
