@@ -5,6 +5,7 @@ import itertools
 import gymnasium
 import numpy as np
 
+from contracts.problems import fitted
 from lemmata.core.xoshiro import next_uniform
 from lemmata.rl import MDP
 
@@ -68,11 +69,21 @@ def uniforms(stream, n):
     return [next_uniform(stream) for _ in range(n)]
 
 
-class Recorded:
-    """Keeps what happens: (state, action, reward, next state, ended, over)."""
+def rich_lake():
+    """Make a lake where every move pays something, and some moves end the episode."""
+    options = {"reward": lambda s, a, after: float(np.sin(3 * s + a + after)), "ends": lambda s, a, after: (s + 2 * a) % 7 == 0}
+    return Recorded(gymnasium.make("FrozenLake-v1"), **options)
 
-    def __init__(self, env, reward=None, number=int):
-        self.env, self.log, self.reward, self.number = env, [], reward, number
+
+class Recorded:
+    """Keeps what happens: (state, action, reward, next state, ended, over).
+
+    With rewards and ends of its own, functions of (state, action, next state), it is a richer world than the one it wraps:
+    episodes then also end by moves to states that others go through.
+    """
+
+    def __init__(self, env, reward=None, ends=None, number=int):
+        self.env, self.log, self.reward, self.ends, self.number = env, [], reward, ends, number
         self.action_space, self.observation_space = env.action_space, env.observation_space
         self.spec, self.unwrapped = env.spec, env.unwrapped
 
@@ -85,7 +96,9 @@ class Recorded:
 
     def step(self, action):
         seen, reward, ended, cut, told = self.env.step(action)
-        reward = reward if self.reward is None else self.reward
+        move = (self.state, action, self.number(seen))
+        reward = reward if self.reward is None else self.reward(*move)
+        ended = ended or (self.ends is not None and self.ends(*move))
         self.log.append((self.state, action, reward, self.number(seen), ended, ended or cut))
         self.state = self.number(seen)
         return seen, reward, ended, cut, told
@@ -102,6 +115,17 @@ def td_recursion(log, n_states, gamma, lambda_, eta, trace="accumulating"):
         if over:
             e[:] = 0
     return V
+
+
+def assert_close(a, b):
+    """Assert that two fits took the same steps; a kernel that is compiled twice may round otherwise."""
+    one, other = fitted(a), fitted(b)
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        if np.asarray(value).dtype.kind == "f":
+            np.testing.assert_allclose(value, other[name], rtol=1e-11, atol=1e-14, err_msg=name)
+        else:
+            assert np.array_equal(value, other[name]), name
 
 
 class Interrupt:

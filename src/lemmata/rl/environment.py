@@ -100,12 +100,6 @@ def law_of(mdp):
     return Law(indptr, keep, alias, successors, np.concatenate([each, extra]), np.concatenate([mdp.transition_ends, extra > 0]))
 
 
-def heard():
-    """Return a law without rows, with room for one step that was taken elsewhere."""
-    whole, none = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return Law(whole, none, whole, np.zeros(1, dtype=np.int32), np.zeros(1), np.zeros(1, dtype=bool))
-
-
 class Simulation:
     """An MDP to try: states are numbers, features are one-hot."""
 

@@ -20,8 +20,9 @@ from lemmata.core.random import generator
 from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as words
 from lemmata.optimize.schedules import Schedule
-from lemmata.rl.environment import FOREVER, SEEDS, discount_of, heard, world_of
+from lemmata.rl.environment import FOREVER, SEEDS, discount_of, world_of
 
+NOTHING = (0, -1, 0.0, 0, False, False)  # is told where the law says what happens
 CHUNKS = 100  # of a fit: the bar moves by a percent
 LEAST = 1 << 12  # steps in a chunk: a hundredth of a second of Python
 LONGEST = 10_000  # steps of an episode that is only looked at and does not end
@@ -37,9 +38,9 @@ SHARED = {  # what the parameters that all learners have may be
 
 
 class Place(NamedTuple):
-    """Where a run stands; kernels change the arrays in place."""
+    """Where a run on an MDP stands; kernels change the arrays in place."""
 
-    where: np.ndarray  # (4,), state, action that comes next (−1: none yet), steps of the episode, whether it was cut elsewhere
+    where: np.ndarray  # (3,), state, action that comes next (−1: none yet), steps of the episode
     total: np.ndarray  # (1,), rewards of the episode
     stream: np.ndarray  # (4,), of the world's random numbers
 
@@ -56,48 +57,52 @@ class Run(NamedTuple):
 
 def start(memory, stream):
     """Return the state before the first step."""
-    place = Place(np.array([0, -1, 0, 0]), np.zeros(1), stream)
+    place = Place(np.array([0, -1, 0]), np.zeros(1), stream)
     return Run(memory, place, np.zeros(0), np.zeros(0, dtype=np.int64), 0)
 
 
-def go_on(world, kernel, n_steps, n_episodes, chunk, state):
+def go_on(world, kernel, horizon, n_steps, n_episodes, chunk, state):
     """Take a chunk of steps; return (state, steps taken, steps left), and leave the given state as it is.
 
     Parameters
     ----------
-    kernel : Function of (law, memory, place, steps, room for returns, room for lengths) that returns (steps, episodes).
+    kernel : `q_kernels.run` or its like, without the first arguments.
+    horizon : Steps after which an episode is cut.
     n_episodes : Episodes at most, or None.
     """
     memory, place = (type(part)(*(array.copy() for array in part)) for part in (state.memory, state.place))
     left, open_ = n_steps - state.steps, FOREVER if n_episodes is None else n_episodes - len(state.returns)
+    learn = partial(kernel, *memory)
     if world.law is not None:
         most = min(chunk, left)
         returns, lengths = np.empty(min(most, open_)), np.empty(min(most, open_), dtype=np.int64)
-        taken, closed = kernel(world.law, memory, place, most, returns, lengths)
+        _, taken, closed = learn(world.law, place, most, returns, lengths, NOTHING)
+        returns, lengths = returns[:closed], lengths[:closed]
     else:
-        returns, lengths, taken = try_episodes(world, kernel, memory, place, chunk, left, open_)
-        closed = len(returns)
+        returns, lengths, taken = try_episodes(world, learn, place.stream, horizon, chunk, left, open_)
     if not np.isfinite(memory[0]).all():
         raise ValueError("The values left the numbers: are all rewards finite? If so, take shorter steps by learning_rate.")
-    returns, lengths = np.concatenate([state.returns, returns[:closed]]), np.concatenate([state.lengths, lengths[:closed]])
+    returns, lengths = np.concatenate([state.returns, returns]), np.concatenate([state.lengths, lengths])
     steps, done = state.steps + taken, len(returns) == n_episodes
     return Run(memory, place, returns, lengths, steps), float(steps), 0.0 if done else float(n_steps - steps)
 
 
-def try_episodes(world, kernel, memory, place, chunk, left, most):
+def try_episodes(world, learn, stream, horizon, chunk, left, most):
     """Learn from whole episodes of an environment until there are enough steps; only the last one may be broken off."""
-    step, where, taken = heard(), place.where, 0
-    returns, lengths, total, length = [], [], np.empty(1), np.empty(1, dtype=np.int64)
+    returns, lengths, taken = [], [], 0
     while taken < min(chunk, left) and len(returns) < most:
-        where[:] = world.reset(int(next_uniform(place.stream) * SEEDS)), -1, 0, 0
-        _, closed = kernel(step, memory, place, 0, total, length)
-        while not closed and taken < left:
-            step.successors[0], step.rewards[0], step.ends[0], where[3] = world.step(int(where[1]))
-            _, closed = kernel(step, memory, place, 1, total, length)
-            taken += 1
-        if closed:
-            returns.append(total[0])
-            lengths.append(length[0])
+        s = world.reset(int(next_uniform(stream) * SEEDS))
+        a, _, _ = learn(None, None, 1, None, None, (s, -1, 0.0, s, False, False))
+        total, steps, over = 0.0, 0, False
+        while not over and taken < left:
+            after, reward, ended, cut = world.step(a)
+            total, steps, taken = total + reward, steps + 1, taken + 1
+            over = ended or cut or steps == horizon
+            a, _, _ = learn(None, None, 1, None, None, (s, a, reward, after, ended, over))
+            s = after
+        if over:
+            returns.append(total)
+            lengths.append(steps)
     return np.array(returns), np.array(lengths, dtype=np.int64), taken
 
 
