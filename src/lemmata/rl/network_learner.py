@@ -15,10 +15,9 @@ from lemmata.core.threads import serial_blas
 from lemmata.neural_network.activations import NAMES
 from lemmata.neural_network.layers import conclude, draw_parameters, forward, layer, new_rooms, new_shape, room_of, unit_rows
 from lemmata.neural_network.network import Network, gradient_check
-from lemmata.optimize.rules import Adagrad, Adam, GradientDescent, Momentum, RMSProp, Rule
+from lemmata.optimize.rules import RULES, Rule
 from lemmata.rl.learner import LONGEST, SHARED, Learner, mean_return, numbers_of
 
-RULES = {"sgd": GradientDescent, "momentum": Momentum, "adagrad": Adagrad, "rmsprop": RMSProp, "adam": Adam}
 SHOWN = 8  # rows on which derivatives are compared with differences
 UNMOVED = np.zeros(4, np.uint64)  # the state of draws that are never made: no unit is dropped here
 NETWORK = {

@@ -32,8 +32,8 @@ from lemmata.linear_model.stochastic import fold, mixed
 from lemmata.neural_network.classifier import label_block, probability_block
 from lemmata.neural_network.layers import n_parameters
 from lemmata.neural_network.network import LIMIT, directions_of, disagreement, plain_forward
-from lemmata.optimize.rules import Rule
-from lemmata.rl.network_learner import NETWORK, RULES, draw_start, hidden_sizes, network_shape
+from lemmata.optimize.rules import RULES, Rule
+from lemmata.rl.network_learner import NETWORK, draw_start, hidden_sizes, network_shape
 from lemmata.rl.policy_gradient import mean_score
 from lemmata.rl.reward_epochs import Lesson, State, earned_block, visit_block
 
