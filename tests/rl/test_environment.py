@@ -7,6 +7,7 @@ import pytest
 from lemmata.core.xoshiro import seed as words
 from lemmata.rl import MDP
 from lemmata.rl.environment import alias_tables, discount_of, draw, law_of, tabular, world_of
+from lemmata.rl.known_law import model_of
 
 LINE = MDP([[[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]], [[0.0, 0.0, 1.0]]], [0.0, 1.0, 0.0], 0.9, terminal=[2], initial=0)
 
@@ -110,10 +111,22 @@ def test_what_is_no_environment_is_refused():
         world_of(gymnasium.make_vec("CartPole-v1", num_envs=2))
     with pytest.raises(ValueError, match="actions must be discrete"):
         world_of(gymnasium.make("Pendulum-v1"))
+    switches = gymnasium.make("FrozenLake-v1")
+    switches.action_space = gymnasium.spaces.MultiBinary(4)
+    with pytest.raises(ValueError, match="actions must be discrete"):
+        world_of(switches)
     with pytest.raises(ValueError, match="FlattenObservation"):
         world_of(gymnasium.make("Blackjack-v1"))
     with pytest.raises(ValueError, match="use TDNetwork or Reinforce"):
         tabular(gymnasium.make("CartPole-v1"), "QLearning")
+
+
+def test_a_model_is_seen_through_wrappers_that_only_look():
+    assert model_of(world_of(gymnasium.make("FrozenLake-v1")), 0.9).n_states == 16
+    assert model_of(world_of(LINE), 0.9) is LINE
+    assert model_of(world_of(gymnasium.make("CartPole-v1")), 0.9) is None
+    other = gymnasium.wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda reward: 2 * reward)
+    assert model_of(world_of(other), 0.9) is None  # the table of the lake does not know these rewards
 
 
 def test_a_discount_may_not_contradict_the_model():

@@ -196,12 +196,13 @@ class Episodes:
 
     def reduce(self, digest):
         """Digest the name and the options; an environment without them is known by its class."""
-        return digest(f"{type(self.env.unwrapped).__qualname__} {self.env.spec}".encode())
+        kind = type(getattr(self.env, "unwrapped", self.env)).__qualname__
+        return digest(f"{kind} {getattr(self.env, 'spec', None)}".encode())
 
 
 def _discrete(space):
     """Return (number of elements, the first) of a discrete space, or None of any other."""
-    return (int(space.n), int(getattr(space, "start", 0))) if hasattr(space, "n") and np.ndim(space.n) == 0 else None
+    return (int(space.n), int(getattr(space, "start", 0))) if hasattr(space, "n") and space.shape == () else None
 
 
 def world_of(env):

@@ -23,15 +23,20 @@ from lemmata.rl.evaluation import evaluate_policy
 from lemmata.rl.mdp import MDP
 from lemmata.rl.policy import mean_under, read_policy
 
+TRANSPARENT = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics"}  # wrappers that only look
 ERROR_LIMIT = 0.1  # of the largest value: noise that a fit of reasonable length leaves
 LOSS_LIMIT = 0.01  # of the largest value: a policy that was learned may miss the best one by a percent
 
 
 def model_of(world, gamma):
-    """Return the MDP behind an environment, or None where there is none to be seen."""
-    if world.mdp is not None or not hasattr(world.env.unwrapped, "P"):
+    """Return the MDP behind an environment, or None where there is none to be seen, or something may change what it does."""
+    if world.mdp is not None:
         return world.mdp
-    return MDP.from_gymnasium(world.env, gamma)
+    env = world.env
+    while type(env).__name__ in TRANSPARENT:
+        env = env.env
+    plain = env is getattr(env, "unwrapped", env) and hasattr(env, "P")
+    return MDP.from_gymnasium(env, gamma) if plain else None
 
 
 def reached(mdp, policy=None):
