@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, issparse
 from lemmata.core.random import generator
 from lemmata.rl.bellman import q_values
 from lemmata.rl.gymnasium_model import read_gymnasium
-from lemmata.rl.policy import read_policy, weights_of
+from lemmata.rl.policy import read_policy, rows_of
 from lemmata.rl.transitions import SUMS, aligned, closed, continuing, read_rewards, read_table, with_unit_rows
 from lemmata.rl.walk import walk
 
@@ -143,6 +143,16 @@ class MDP:
         """The terminal states that pay nothing."""
         return self.terminal & ~self.rewards.any(axis=1)
 
+    @cached_property
+    def episodic(self):
+        """Whether any episode can end."""
+        return bool(self.terminal.any() if self.table is not None else self.transitions.ends.any())
+
+    @cached_property
+    def longest_row(self):
+        """The largest number of next states of a pair."""
+        return self.n_states if self.table is not None else int(np.diff(self.indptr).max())
+
     indptr = property(lambda self: self.transitions.indptr)
     successors = property(lambda self: self.transitions.successors)
     probabilities = property(lambda self: self.transitions.probabilities)
@@ -189,13 +199,9 @@ class MDP:
                [0., 1.]])
         """
         policy = read_policy(policy, self.n_states, self.n_actions)
-        if self.table is not None:
-            rows = weights_of(policy, self.n_actions) @ self.table
-            rows[self.terminal] = np.eye(self.n_states)[self.terminal] if self.terminal.any() else 0.0
-            return rows
-        moves = (self.probabilities, self.successors, self.indptr)
-        rows = weights_of(policy, self.n_actions) @ csr_array(moves, shape=(len(self.indptr) - 1, self.n_states))
-        rows.sum_duplicates()
+        rows = rows_of(self, None if self.table is not None else self.transitions[:3], policy)
+        if self.table is not None and self.terminal.any():
+            rows[self.terminal] = np.eye(self.n_states)[self.terminal]
         return rows
 
     def sample(self, policy, n_steps=None, *, episodes=None, random_state=None):

@@ -121,7 +121,10 @@ class NetworkLearner(Learner):
     def _inputs(self, observations):
         """Return observations as rows for the network: numbers of states as one-hot rows, boxes scaled by their bounds."""
         if not hasattr(self, "center_"):
-            return np.eye(self.n_features_in_)[np.atleast_1d(numbers_of(observations, self.n_features_in_))]
+            states = np.ravel(numbers_of(observations, self.n_features_in_))
+            rows = np.zeros((len(states), self.n_features_in_))
+            rows[np.arange(len(states)), states] = 1.0
+            return rows
         X = np.asarray(observations, dtype=float)
         if X.size % self.n_features_in_:
             raise ValueError(f"Observations have {self.n_features_in_} numbers each, and {X.size} were given.")

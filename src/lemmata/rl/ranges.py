@@ -24,9 +24,15 @@ def cut(n, parts=RANGES):
     return [(low, high) for low, high in pairwise(ends) if low < high]
 
 
-def spread(work, n, size):
-    """Call `work(low, high)` for ranges of n states; on threads if a pass reads so much that they pay."""
+def spread(work, n, size, parts=RANGES):
+    """Call `work(low, high)` for ranges of n states, on threads if a pass reads so much that they pay; list what it returns."""
     if size < WORTH_THREADS:
-        work(0, n)
-        return
-    threads.run(lambda ends: work(*ends), cut(n), min(config.n_threads(), RANGES))
+        return [work(0, n)]
+    ranges = cut(n, parts)
+    results = [None] * len(ranges)
+
+    def run(number):
+        results[number] = work(*ranges[number])
+
+    threads.run(run, range(len(ranges)), min(config.n_threads(), len(ranges)))
+    return results

@@ -1,0 +1,88 @@
+"""What a residual proves: bounds of the best value, and of what a policy loses.
+
+If TV − V lies between `low` and `high`, then T being monotone, and γ-Lipschitz where constants are added, gives [1, 2]
+
+    V + low/(1 − γ)  ≤  V^π,    V*  ≤  V + high/(1 − γ)         (π greedy; else `low` is that of T_πV − V)
+
+so the greedy policy loses at most (high − low)/(1 − γ). Where episodes may end, adding a constant is not worth γ times it in
+every state: then a negative `high` and a positive `low` count as they are, undivided.
+
+At γ = 1 there are two ways. If every policy's episodes end, let w(s) be the longest expected number of steps: w ≥ 1 + P_a w for
+every action, and max w stands for 1/(1 − γ). If instead every step costs, so that with K large enough K·(chance that the
+episode ends) − r ≥ c > 0 for every pair, then U = V + η(K − V) with η = high/(c + high) has TU ≤ U, and L = V − η'(K − V) with
+η' = −low/(c + low) has T_πL ≥ L, for any V: so L ≤ V^π and V* ≤ U, and π ends for certain, since else it would be worth −∞.
+
+Sums of m products round by at most m·ε of the largest value, which is added to the residual.
+
+[1] MacQueen, J. Mathematical Analysis and Applications 14 (1966). [2] Porteus, Management Science 18 (1971).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lemmata.rl.transitions import EXACT
+
+EPSILON = np.finfo(float).eps
+
+
+class Reach(NamedTuple):
+    """What turns a residual into a bound."""
+
+    horizon: float  # 1/(1 − γ), or the longest expected number of steps; infinite where steps cost instead
+    fixed: float  # what a bound is divided by if it has the opposite sign: 1 − γ, or 1 where episodes may end
+    cost: float = 0.0  # c
+    credit: float = 0.0  # K
+
+    def below(self, low, value):
+        """Bound V^π − V from below."""
+        if low >= 0:
+            return low / self.fixed
+        if np.isfinite(self.horizon):
+            return low * self.horizon
+        return low / (self.cost + low) * self._farthest(value) if self.cost + low > 0 else -np.inf
+
+    def above(self, high, value):
+        """Bound V* − V from above."""
+        if high <= 0:
+            return high / self.fixed
+        if np.isfinite(self.horizon):
+            return high * self.horizon
+        return high / (self.cost + high) * self._farthest(value)
+
+    def factor(self, value):
+        """Give the factor between a small residual and its bound."""
+        return self.horizon if np.isfinite(self.horizon) else self._farthest(value) / self.cost
+
+    def _farthest(self, value):
+        return max(self.credit - float(value.min()), 0.0)
+
+
+def reach_of(mdp):
+    """Find what turns a residual into a bound; an error where nothing does.
+
+    Examples
+    --------
+    >>> from lemmata.rl import MDP
+    >>> round(reach_of(MDP([[[1.0]]], [1.0], 0.75)).horizon, 6)
+    4.0
+    >>> round(reach_of(MDP([[[0.0, 1.0]], [[0.0, 1.0]]], [1.0, 0.0], 1.0, terminal=[1])).horizon, 6)
+    1.0
+    """
+    if mdp.gamma < 1:
+        spare = EXACT * mdp.gamma  # by which rows may miss the sum one
+        return Reach(1 / max(1 - mdp.gamma - spare, EPSILON), 1.0 if mdp.episodic else 1 - mdp.gamma + spare)
+    from lemmata.rl.undiscounted import undiscounted_reach
+
+    return undiscounted_reach(mdp)
+
+
+def rounding(mdp, value):
+    """Bound the rounding of TV − V, in the value's own size: the reward of an action that counts is at most twice as large."""
+    return EPSILON * (mdp.longest_row + 6) * float(np.abs(value).max())  # 6: discount, reward (twice), their sum, difference, γ
+
+
+def bracket(mdp, reach, low, high, value):
+    """Bound V^π − V from below and V* − V from above, rounding included."""
+    slack = rounding(mdp, value) + EPSILON * max(abs(low), abs(high))
+    return reach.below(low - slack, value), reach.above(high + slack, value)

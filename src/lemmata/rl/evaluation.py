@@ -1,0 +1,131 @@
+"""What a policy is worth: V^π = r_π + γ P_π V^π, solved, with a proved error.
+
+The equations are linear (`linear_system`). If T_πV − V is nowhere larger than δ, then |V − V^π| ≤ δ/(1 − γ); without a discount
+the longest expected number of steps of this policy takes the place of 1/(1 − γ), so that there is a bound wherever its episodes
+end, whatever other policies do.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from lemmata.core.certificate import TINY, Certificate, Check, same
+from lemmata.rl.bounds import EPSILON, rounding
+from lemmata.rl.linear_system import solve_chain
+from lemmata.rl.policy import Chain, chain_of, read_policy
+from lemmata.rl.solution import LIMIT
+from lemmata.rl.transitions import EXACT
+
+
+@dataclass
+class Evaluation:
+    """The value of a policy, and how far from it the numbers can be at most.
+
+    Attributes
+    ----------
+    policy : The policy, as actions or as probabilities.
+    value : Value of every state.
+    q : Value of every action, followed by the policy (states, actions).
+    bound : Proved: no entry of `value` is further from the policy's value.
+
+    Examples
+    --------
+    >>> from lemmata.rl import MDP, evaluate_policy
+    >>> mdp = MDP([[[1.0], [1.0]]], [[1.0, 2.0]], 0.5)
+    >>> found = evaluate_policy(mdp, [[0.5, 0.5]])
+    >>> found.value, found.q
+    (array([3.]), array([[2.5, 3.5]]))
+    """
+
+    mdp: object = field(repr=False)
+    policy: np.ndarray = field(repr=False)
+    value: np.ndarray = field(repr=False)
+    bound: float
+
+    @cached_property
+    def q(self):
+        """Value of every action."""
+        return self.mdp.q(self.value)
+
+    def certify(self, mdp=None):
+        """Prove, from the policy and the value alone, that the value is the policy's."""
+        mdp = self.mdp if mdp is None else mdp
+        policy = read_policy(self.policy, mdp.n_states, mdp.n_actions)
+        value, chain = mdp._value(self.value), chain_of(mdp, policy)
+        horizon = horizon_of(chain)
+        largest = max(float(np.abs(chain.rewards).max()) * min(horizon, 1 / EPSILON), TINY)
+        error = error_of(mdp, chain, value, horizon) / largest
+        limit = max(LIMIT, 4 * EPSILON * (mdp.longest_row + 6) * horizon)
+        return Certificate(
+            Check("value", error, limit, "proof", "no value is further from the policy's, relative to its largest return"),
+            same(chain.apply(value), value, "residual", "V = r + γ P V under the policy"),
+            same(self.q, mdp.q(value), "q", "Q = r + γ Σ T V, computed again"),
+        )
+
+
+def evaluate_policy(mdp, policy):
+    """Find what a policy is worth in every state.
+
+    Parameters
+    ----------
+    mdp : The model.
+    policy : An action for each state, or probabilities (states, actions).
+
+    Returns
+    -------
+    Evaluation : With value, q and bound.
+
+    Examples
+    --------
+    >>> from lemmata.rl import MDP
+    >>> T = [[[1.0, 0.0], [0.2, 0.8]], [[0.0, 1.0], [0.8, 0.2]]]  # in two states: stay, or go to the other one, mostly
+    >>> found = evaluate_policy(MDP(T, [0.0, 1.0], 0.9), [1, 1])
+    >>> found.value
+    array([4.675325, 5.324675])
+    >>> found.bound < 1e-12, found.certify().holds
+    (True, True)
+    """
+    policy = read_policy(policy, mdp.n_states, mdp.n_actions)
+    chain = chain_of(mdp, policy)
+    horizon = horizon_of(chain)
+    value = solve_chain(chain)
+    return Evaluation(mdp, policy, value, float(error_of(mdp, chain, value, horizon)))
+
+
+def error_of(mdp, chain, value, horizon):
+    """Bound the error of a value by its residual."""
+    return (float(np.abs(chain.apply(value) - value).max()) + rounding(mdp, value)) * horizon
+
+
+def horizon_of(chain):
+    """Find what turns the residual of a policy into a bound: 1/(1 − γ), or its longest expected number of steps."""
+    if chain.gamma < 1:
+        return 1 / max(1 - chain.gamma * (1 + EXACT), EPSILON)
+    rows = csr_array(chain.rows)
+    lost = never_ends(rows)
+    if len(lost):
+        raise ValueError(
+            f"Without a discount a policy is worth something only if it ends, and from state {lost[0]} it never does."
+        )
+    ones = Chain(chain.rows, np.ones(rows.shape[0]), 1.0)
+    steps = solve_chain(ones)
+    lack = float(np.abs(ones.apply(steps) - steps).max())
+    if not lack < 0.5:  # half a step: then the bound is at most twice too large
+        raise ValueError("The episodes of this policy are too long for numbers of double precision; take gamma < 1.")
+    return float(steps.max()) / (1 - lack)
+
+
+def never_ends(rows):
+    """Give the states from which no state that leaks can be reached; rows are the moves after which an episode goes on."""
+    n = rows.shape[0]
+    leaks = np.flatnonzero(rows.sum(axis=1) < 1 - n * EPSILON)
+    # An end beside the states, from which all arrows are followed backward.
+    kept = rows.data > 0
+    here = np.append(np.repeat(np.arange(n), np.diff(rows.indptr))[kept], leaks)
+    there = np.append(rows.indices[kept], np.full(len(leaks), n))
+    back = csr_array((np.ones(len(here)), (there, here)), shape=(n + 1, n + 1))
+    reached = breadth_first_order(back, n, return_predecessors=False)
+    return np.setdiff1d(np.arange(n), reached)

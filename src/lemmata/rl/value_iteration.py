@@ -1,0 +1,205 @@
+"""Value iteration: repeat V ← TV until the greedy policy is proved to be as good as asked for.
+
+    (TV)(s) = max_a [ r(s, a) + γ Σ_{s'} T(s, a, s') V(s') ],        ‖TV − TU‖∞ ≤ γ ‖V − U‖∞
+
+so that V → V* from anywhere. Every iteration ends with a pass of T, whose extremes bound V* from both sides (`bounds`): it
+stops when the greedy policy loses at most ε, not when V changes little; and actions whose values cannot reach the lower bound
+of the best one are never looked at again. Where no episode ends, only the spread of TV − V matters, and the value returned is
+the middle of the bounds [1, 2]. What happens between two passes is the method:
+
+value         nothing: the textbook's iteration.
+gauss-seidel  a sweep in place, in alternating directions.
+prioritized   states whose successors changed most come first [3]: for news that spreads from few places.
+modified      the greedy policy is evaluated by passes of T_π, which read one action of each state, until they are near its
+              value [4].
+auto          "modified"; where episodes end also sweeps in place, with the states in the order in which the ends are reached;
+              and after an iteration that gained little the linear equations of the policy are solved.
+
+[1] MacQueen (1966). [2] Porteus (1971). [3] Moore & Atkeson, Machine Learning 13 (1993). [4] Puterman & Shin, Management
+Science 24 (1978).
+"""
+
+import warnings
+from itertools import cycle
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from lemmata.core.iterate import iterate
+from lemmata.rl.bounds import bracket, reach_of, rounding
+from lemmata.rl.linear_system import solve_chain
+from lemmata.rl.ordering import from_the_ends, view_of
+from lemmata.rl.policy import chain_of
+from lemmata.rl.prioritized import Queue
+from lemmata.rl.solution import Solution
+from lemmata.rl.sweeps import Passes
+
+METHODS = ("auto", "value", "gauss-seidel", "prioritized", "modified")
+PRECISION = 1e-8  # proved loss by default, relative to the largest value: a hundredth of what certificates ask
+NEAR = 0.1  # a policy is evaluated until its residual is this share of the first one
+SWEEPS = 30  # at most, of one policy
+PATIENCE = 30  # iterations like the last one that may be left before it is worth to solve for the value of the policy
+
+
+class State(NamedTuple):
+    """Where an iteration stands: the value before the last pass, what the pass made of it, and what that proves."""
+
+    value: np.ndarray
+    best: np.ndarray
+    policy: np.ndarray | None
+    below: float
+    above: float
+    slow: bool
+
+    @property
+    def bound(self):
+        """What the policy loses at most."""
+        return self.above - self.below
+
+
+def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=100_000, verbose=0, callbacks=()):
+    """Find a policy that is proved to lose at most epsilon, and the value of every state.
+
+    Parameters
+    ----------
+    mdp : The model.
+    epsilon : Loss, in units of reward, that is proved for the policy from every state. Default: 1e-8 of the largest value.
+        Less than rounding leaves cannot be proved, and is warned of.
+    method : "auto", "value", "gauss-seidel", "prioritized" or "modified"; all stop at the same proof.
+    start : Values to start from. Default: the rewards, or where episodes end, less than any policy is worth.
+    max_iter : Most passes over all states.
+    verbose : Whether to show a progress bar.
+    callbacks : Objects with `begin(iteration, state)` and `end(iteration, state)`, the latter returning True to stop.
+
+    Returns
+    -------
+    Solution : With value, policy, q, bound, error, trace (the bound after every pass), n_iter, converged.
+
+    Examples
+    --------
+    >>> from lemmata.rl import MDP
+    >>> T = [[[1.0, 0.0], [0.2, 0.8]], [[0.0, 1.0], [0.8, 0.2]]]  # in two states: stay, or go to the other one, mostly
+    >>> mdp = MDP(T, [0.0, 1.0], 0.9, actions=["stay", "go"])
+    >>> found = value_iteration(mdp)
+    >>> found.value, mdp.named(found.policy)
+    (array([ 8.780488, 10.      ]), {0: 'go', 1: 'stay'})
+    >>> found.bound < 1e-6, found.certify(mdp).holds
+    (True, True)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
+    if epsilon is not None and not epsilon > 0:
+        raise ValueError(f"epsilon must be above 0, got {epsilon!r}.")
+    reach = reach_of(mdp)
+    view = (
+        from_the_ends(mdp)
+        if method == "auto" and mdp.episodic and mdp.table is None
+        else view_of(mdp, sparse=method == "prioritized")
+    )
+    passes, first = Passes(view), view.forth(_first(mdp, reach, start))
+    improve = _improver(view, passes, method)
+
+    def step(state):
+        value = state.best if state.policy is None else improve(state, _wanted(view, reach, epsilon, state.value))
+        best, policy, low, high = passes.bellman(value)
+        below, above = bracket(view, reach, low, high, value)
+        passes.strike(best, view.gamma * (max(above, 0.0) - min(below, 0.0)) + 2 * rounding(view, value))
+        left = float(above - below) / float(_wanted(view, reach, epsilon, value))
+        slow = left > 1 and (above - below) * left ** (1 / PATIENCE) > state.bound
+        return State(value, best, policy, below, above, bool(slow)), above - below, left
+
+    options = {"max_iter": max_iter, "tol": 1.0, "name": "value iteration", "verbose": verbose, "callbacks": callbacks}
+    run = iterate(step, State(first, first, None, -np.inf, np.inf, False), **options)
+    if run.state.policy is None:  # interrupted before the first pass was over
+        raise KeyboardInterrupt
+    return _solution(mdp, view, run, epsilon)
+
+
+def _wanted(view, reach, epsilon, value):
+    """Give the loss at which to stop; no less than rounding leaves."""
+    least = 3 * reach.factor(value) * rounding(view, value)  # 3: both ends, and their difference
+    return max(PRECISION * float(np.abs(value).max()) if epsilon is None else epsilon, least, np.finfo(float).tiny)
+
+
+def _first(mdp, reach, start):
+    """Give the values to start from."""
+    ends = mdp.rewards.max(axis=1)
+    if start is not None:
+        value = np.array(mdp._value(start))
+        if not np.isfinite(value).all():
+            raise ValueError("start must hold finite numbers.")
+    elif not mdp.episodic:
+        value = ends.copy()  # what Bellman's operator makes of zeros
+    else:
+        # From below, the value of an end is seen to be better than what is known elsewhere, and spreads at once.
+        least = min(float(mdp.rewards.min()), 0.0)
+        value = np.full(mdp.n_states, least * reach.horizon if np.isfinite(reach.horizon) else 0.0)
+    value[mdp.terminal] = ends[mdp.terminal]
+    return value
+
+
+def _improver(view, passes, method):
+    """Give the function of a state, and of the loss to reach, that makes the values for the next pass."""
+    if method == "value":
+        return lambda state, _: state.best
+    if method == "gauss-seidel":
+        turns = cycle((False, True))
+        return lambda state, _: passes.sweep(_centered(view, state), next(turns))
+    if method == "prioritized":
+        queue = Queue(view)
+        return lambda state, goal: queue.run(_centered(view, state), np.abs(state.best - state.value), goal)
+
+    def evaluate(state, _):
+        value = _centered(view, state)
+        if method == "modified":
+            return _evaluated(view, passes, state.policy, value)
+        value = _solved(view, state.policy, value) if state.slow else _evaluated(view, passes, state.policy, value)
+        if view.table is None and (view.episodic or state.slow):
+            value = passes.sweep(passes.sweep(value, False), True)
+        return value
+
+    return evaluate
+
+
+def _centered(view, state):
+    """Give TV, moved to the middle of the bounds where no episode ends."""
+    if view.episodic or not np.isfinite(state.bound):
+        return state.best
+    return state.best + view.gamma * (state.above + state.below) / 2
+
+
+def _evaluated(view, passes, policy, value):
+    """Bring the value of a policy nearer by passes, or where episodes end by sweeps in place."""
+    rows, first = passes.policy_rows(policy), None
+    for turn in range(SWEEPS):
+        if view.episodic and not passes.dense:
+            value, low, high = passes.policy_sweep(rows, value, turn % 2 == 1)
+        else:
+            value, low, high = passes.policy_pass(rows, value)
+        left = max(high, -low) if view.episodic else high - low
+        first = left if first is None else first
+        if left <= NEAR * first:
+            break
+    return value
+
+
+def _solved(view, policy, value):
+    """Solve for the value of a policy; keep the given one if that went wrong."""
+    chain = chain_of(view, policy)
+    solved = solve_chain(chain)
+    before, after = (float(np.abs(chain.apply(v) - v).max()) for v in (value, solved))
+    return solved if after < before else value
+
+
+def _solution(mdp, view, run, epsilon):
+    """Make the result of the last pass."""
+    state = run.state
+    width = view.gamma * state.bound / 2 if not view.episodic else view.gamma * max(state.above, -state.below)
+    error = float(width + 2 * rounding(view, state.value))
+    value, policy = view.back(_centered(view, state)), view.back(state.policy)
+    reached = run.converged and (epsilon is None or state.bound <= epsilon)
+    if run.converged and not reached:
+        told = f"Rounding leaves a bound of {state.bound:.1e} on the loss of the policy: epsilon={epsilon:g} cannot be proved."
+        warnings.warn(told, ConvergenceWarning, stacklevel=3)
+    return Solution(mdp, value, policy, float(state.bound), error, run.trace, reached)
