@@ -150,13 +150,18 @@ def _improver(view, passes, method):
         queue = Queue(view)
         return lambda state, goal: queue.run(_centered(view, state), np.abs(state.best - state.value), goal)
 
+    solvable = method == "auto"
+
     def evaluate(state, _):
+        nonlocal solvable
         value = _centered(view, state)
-        if method == "modified":
-            return _evaluated(view, passes, state.policy, value)
-        value = _solved(view, state.policy, value) if state.slow else _evaluated(view, passes, state.policy, value)
-        if view.table is None and (view.episodic or state.slow):
-            value = passes.sweep(passes.sweep(value, False), True)
+        if state.slow and solvable:
+            value, solvable = _solved(view, state.policy, value)
+        else:
+            value = _evaluated(view, passes, state.policy, value)
+        if method == "auto" and view.table is None and (view.episodic or state.slow):
+            for turn in range(SWEEPS if state.slow else 2):
+                value = passes.sweep(value, turn % 2 == 1)
         return value
 
     return evaluate
@@ -185,11 +190,11 @@ def _evaluated(view, passes, policy, value):
 
 
 def _solved(view, policy, value):
-    """Solve for the value of a policy; keep the given one if that went wrong."""
+    """Solve for the value of a policy; keep the given one, and say so, if that went wrong."""
     chain = chain_of(view, policy)
     solved = solve_chain(chain)
     before, after = (float(np.abs(chain.apply(v) - v).max()) for v in (value, solved))
-    return solved if after < before else value
+    return (solved, True) if after <= NEAR * before else (value, False)
 
 
 def _solution(mdp, view, run, epsilon):
