@@ -38,8 +38,8 @@ print(plan.certify())
 print(f"The learned policy loses at most {(plan.value - learned).max():.4f} from any cell.")
 
 # %%
-# How it was learned: Q-learning with one table, with two that judge each other, and Expected Sarsa, five seeds each. A return is 1
-# for an episode that reaches the goal; agents that explore a tenth of the time keep falling in.
+# How it was learned: Q-learning with one table, with two that judge each other, and Expected Sarsa, five seeds each. An episode
+# that reaches the goal returns 1; agents that explore a tenth of the time keep falling in.
 
 kinds = {"Q-learning": {}, "double Q-learning": {"double": True}, "Expected Sarsa": {"target": "expected"}}
 agents = {
