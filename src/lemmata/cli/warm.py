@@ -16,7 +16,7 @@ WARM_COLUMNS = (4, 16)  # with eight clusters on either side of `FEW` of k-means
 def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
     """List fits of every estimator to each kind of table it takes, for each kind of array has kernels of its own.
 
-    An estimator on top of another is fitted to the plainest tables only.
+    An estimator on top of another is fitted to the plainest tables only; one that learns from an environment has no table.
     """
     from sklearn.utils import get_tags
     from sklearn.utils.validation import has_fit_parameter
@@ -25,6 +25,9 @@ def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
     from lemmata.core.table_model import reads_pairs
 
     for name, estimator in default_estimators():
+        takes = get_tags(estimator).input_tags
+        if not (takes.one_d_array or takes.two_d_array or takes.three_d_array or takes.string):
+            continue
         fixed = {"random_state": 0, "max_iter": WARM_ITERATIONS}
         estimator.set_params(**{key: value for key, value in fixed.items() if key in estimator.get_params()})
         layouts = ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",)
