@@ -28,13 +28,13 @@ from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
 from lemmata.generative.gan_certificate import Law, certificate, hidden_block, logit_block, made, value_at
 from lemmata.generative.gan_kernels import Plan, Players, train_block
-from lemmata.generative.latent import RULES, LatentEstimator, batch_of, hidden_sizes, network_of, rule_of, whole_number
+from lemmata.generative.latent import LatentEstimator, Lesson, batch_of, hidden_sizes, network_of, rule_of, whole_number
 from lemmata.generative.visits import unit_of
 from lemmata.linear_model.stochastic import fold
 from lemmata.neural_network.layers import draw_parameters, n_parameters, new_shape
 from lemmata.neural_network.passes import rows_of
 from lemmata.neural_network.steps import Moving, begin, new_steps
-from lemmata.optimize.rules import Adam, Rule
+from lemmata.optimize.rules import RULES, Adam, Rule
 
 SHORT = 0.5  # Adam's memory of gradients: a game turns, and what was downhill ten steps ago is not (Radford et al., ICLR 2016)
 
@@ -52,18 +52,6 @@ class State(NamedTuple):
     discriminator_moments2: np.ndarray
     discriminator_steps: int
     average: np.ndarray
-
-
-class Lesson(NamedTuple):
-    """What visits of a block need to know."""
-
-    plan: Plan
-    unit: float
-    batch_size: int
-    shuffle: bool
-    mean: np.ndarray
-    scale: np.ndarray
-    seed: int
 
 
 class Going(NamedTuple):

@@ -6,6 +6,7 @@ so that their units do not matter; or all divided by one number, which keeps the
 
 import warnings
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -19,11 +20,22 @@ from lemmata.core.iterate import iterate
 from lemmata.core.moments import ROUNDING, spread_block
 from lemmata.core.random import generator
 from lemmata.neural_network.activations import NAMES
-from lemmata.neural_network.multilayer import RULES
 from lemmata.neural_network.network import Network
-from lemmata.optimize.rules import Rule
+from lemmata.optimize.rules import RULES, Rule
 
 SMALLEST, LARGEST = 16, 128  # visits of a batch that is a tenth of the table
+
+
+class Lesson(NamedTuple):
+    """What visits of a block need to know."""
+
+    plan: tuple  # of the kernels
+    unit: float  # weight of one visit
+    batch_size: int
+    shuffle: bool
+    mean: np.ndarray
+    scale: np.ndarray
+    seed: int
 
 
 def rule_of(rule, rate):

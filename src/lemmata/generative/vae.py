@@ -31,33 +31,16 @@ from sklearn.utils.validation import check_is_fitted
 from lemmata.core.blocks import Largest
 from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
-from lemmata.generative.latent import RULES, LatentEstimator, batch_of, hidden_sizes, network_of, rule_of, whole_number
+from lemmata.generative.latent import LatentEstimator, Lesson, batch_of, hidden_sizes, network_of, rule_of, whole_number
 from lemmata.generative.vae_certificate import certificate
-from lemmata.generative.vae_kernels import Plan, train_block
+from lemmata.generative.vae_epochs import State, epoch
+from lemmata.generative.vae_kernels import Plan
 from lemmata.generative.vae_law import ELBO_DRAWS, Law, bounds_block, codes_block, decoded, mean_bounds
 from lemmata.generative.visits import unit_of
-from lemmata.linear_model.stochastic import fold
 from lemmata.neural_network.layers import draw_parameters, n_parameters, new_shape
 from lemmata.neural_network.losses import CROSS_ENTROPY, SQUARED
-from lemmata.neural_network.passes import rows_of
-from lemmata.neural_network.steps import Moving, begin, new_steps
-from lemmata.optimize.rules import Rule
-from lemmata.probability.logarithms import log_excess
-
-
-def gaussian_kl(mu, sigma):
-    """Return KL(N(μ, diag σ²) ‖ N(0, I)) = ½ Σ (μ² + σ² − 1 − log σ²), summed over the last axis; σ are standard deviations.
-
-    Examples
-    --------
-    >>> gaussian_kl([0.5, -1.0], [0.8, 1.5])
-    0.887678
-    """
-    mu, sigma = np.asarray(mu, dtype=float), np.asarray(sigma, dtype=float)
-    if not (sigma > 0).all():
-        raise ValueError("sigma holds standard deviations, which must be above 0.")
-    total = 0.5 * (mu**2 + log_excess((sigma - 1) * (sigma + 1))).sum(axis=-1)  # t − log(1 + t) with 1 + t = σ²
-    return float(total) if total.ndim == 0 else total
+from lemmata.neural_network.steps import begin, new_steps
+from lemmata.optimize.rules import RULES, Rule
 
 
 class Posterior(NamedTuple):
@@ -65,49 +48,6 @@ class Posterior(NamedTuple):
 
     mean: np.ndarray
     std: np.ndarray
-
-
-class State(NamedTuple):
-    """A fit after some epochs."""
-
-    epoch: int
-    parameters: np.ndarray
-    moments1: np.ndarray
-    moments2: np.ndarray
-    steps: int
-    variance: float
-    best: float  # least loss of an epoch
-    idle: int  # epochs since it fell by more than the tolerance
-
-
-class Lesson(NamedTuple):
-    """What visits of a block need to know."""
-
-    plan: Plan
-    unit: float
-    batch_size: int
-    shuffle: bool
-    mean: np.ndarray
-    scale: np.ndarray
-    seed: int
-
-
-class Going(NamedTuple):
-    """What is carried from block to block in an epoch."""
-
-    moving: Moving
-    variance: float
-    rng: np.random.Generator
-    total: float
-    weight: float
-
-
-def visit_block(X, weight, going, own, lesson):
-    """Train on the rows of a block; return (what is carried on, what the block keeps)."""
-    rows = rows_of(X, lesson.mean, lesson.scale, float)
-    options = (lesson.unit, lesson.batch_size, lesson.shuffle, going.rng)
-    moved, variance, total, mass = train_block(lesson.plan, going.moving, going.variance, rows, weight, *options)
-    return Going(moved, variance, going.rng, going.total + total, going.weight + mass), own
 
 
 def range_block(X, weight):
@@ -299,14 +239,7 @@ class VariationalAutoencoder(LatentEstimator):
 
     def _epoch(self, blocks, lesson, state):
         """Go through all rows once; return (state, loss, 0 at the end or 1)."""
-        moving = Moving(state.parameters, state.moments1, state.moments2, state.steps)
-        going = Going(moving, state.variance, np.random.default_rng([lesson.seed, state.epoch]), 0.0, 0.0)
-        going, _ = fold(blocks, partial(visit_block, lesson=lesson), going)
-        loss = going.total / going.weight
-        if not (np.isfinite(loss) and np.isfinite(going.moving.parameters).all()):
-            raise ValueError(f"The steps left the numbers in epoch {state.epoch + 1}; lower learning_rate_init, or set clip.")
-        idle = 0 if loss < state.best - (self.tol or 0.0) else state.idle + 1
-        state = State(state.epoch + 1, *going.moving, going.variance, min(loss, state.best), idle)
+        state, loss = epoch(blocks, lesson, state, self.tol)
         ended = (self.tol is not None and self._rested(state)) or state.epoch == self.max_iter
         return state, loss, 0.0 if ended else 1.0
 

@@ -27,6 +27,7 @@ from lemmata.neural_network.layers import Shape, forward, layer, new_rooms, room
 from lemmata.neural_network.losses import SQUARED
 from lemmata.neural_network.passes import outputs_of, rows_of
 from lemmata.neural_network.training import gather
+from lemmata.probability.logarithms import log_excess
 
 ELBO_DRAWS = 16  # of each row, for the bound that is kept and checked
 TILE = 512  # rows and draws at once
@@ -57,6 +58,21 @@ class Law(NamedTuple):
     def log_units(self):
         """What a density gains where columns are not divided by their scales."""
         return -float(np.log(self.scale).sum())
+
+
+def gaussian_kl(mu, sigma):
+    """Return KL(N(μ, diag σ²) ‖ N(0, I)) = ½ Σ (μ² + σ² − 1 − log σ²), summed over the last axis; σ are standard deviations.
+
+    Examples
+    --------
+    >>> gaussian_kl([0.5, -1.0], [0.8, 1.5])
+    0.887678
+    """
+    mu, sigma = np.asarray(mu, dtype=float), np.asarray(sigma, dtype=float)
+    if not (sigma > 0).all():
+        raise ValueError("sigma holds standard deviations, which must be above 0.")
+    total = 0.5 * (mu**2 + log_excess((sigma - 1) * (sigma + 1))).sum(axis=-1)  # t − log(1 + t) with 1 + t = σ²
+    return float(total) if total.ndim == 0 else total
 
 
 def mixed(words):
