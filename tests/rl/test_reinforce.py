@@ -1,6 +1,7 @@
 """REINFORCE: estimates that are right on average over all episodes, and tasks that are solved."""
 
 import itertools
+from copy import deepcopy
 
 import gymnasium
 import numpy as np
@@ -161,7 +162,7 @@ def test_one_percent_of_sabotage_is_refused():
     model = Reinforce((4,), n_steps=3000, n_evaluations=2, random_state=0).fit(env)
     assert model.certify(env).holds, str(model.certify(env))
     for name in ("parameters_", "value_parameters_", "returns_", "lengths_", "scores_"):
-        twin, array = clone(model).fit(env), np.asarray(getattr(model, name))
+        twin, array = deepcopy(model), np.asarray(getattr(model, name))
         setattr(twin, name, array * 1.01 if array.dtype.kind == "f" else array + 1)
         assert not twin.certify(env).holds, name
 
