@@ -42,6 +42,7 @@ SETTINGS = {
     "StochasticEM": {"n_components": 2},
     "Ridge": {"alpha": 0.7},
     "Perceptron": {"shuffle": False},  # a weight is repetition in a row; copies of a row would be shuffled apart
+    "ReinforceClassifier": {"shuffle": False},
     "SGDClassifier": {"shuffle": False},
     "VariationalAutoencoder": {"hidden_layer_sizes": (8,), "tol": None, "max_iter": 5},  # rounding has not grown yet
 }
