@@ -82,6 +82,16 @@ def rounding(mdp, value):
     return EPSILON * (mdp.longest_row + 6) * float(np.abs(value).max())  # 6: discount, reward (twice), their sum, difference, γ
 
 
+def margin(mdp, below, above, value):
+    """Give how much worse than the best an action must look to be proved worse: γ times what V* may still be off by.
+
+    Q*(s, a) ≤ Q(s, a) + γ·above and V*(s) ≥ (TV)(s) + γ·below, by the full amounts only where no episode ends.
+    """
+    if mdp.episodic:
+        below, above = min(below, 0.0), max(above, 0.0)
+    return mdp.gamma * (above - below) + EXACT * max(above, -below, 0.0) + 2 * rounding(mdp, value)
+
+
 def bracket(mdp, reach, low, high, value):
     """Bound V^π − V from below and V* − V from above, rounding included."""
     slack = rounding(mdp, value) + EPSILON * max(abs(low), abs(high))

@@ -5,14 +5,16 @@ the longest expected number of steps of this policy takes the place of 1/(1 − 
 end, whatever other policies do.
 """
 
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
+from sklearn.exceptions import ConvergenceWarning
 
-from lemmata.core.certificate import TINY, Certificate, Check, same
+from lemmata.core.certificate import TINY, Certificate, Check, equi, same
 from lemmata.rl.bounds import EPSILON, rounding
 from lemmata.rl.linear_system import solve_chain
 from lemmata.rl.policy import Chain, chain_of, read_policy
@@ -61,9 +63,15 @@ class Evaluation:
         limit = max(LIMIT, 4 * EPSILON * (mdp.longest_row + 6) * horizon)
         return Certificate(
             Check("value", error, limit, "proof", "no value is further from the policy's, relative to its largest return"),
-            same(chain.apply(value), value, "residual", "V = r + γ P V under the policy"),
+            *_residual(chain, value),
             same(self.q, mdp.q(value), "q", "Q = r + γ Σ T V, computed again"),
         )
+
+
+def _residual(chain, value):
+    """Check the equation in its own units, if there is anything to perturb."""
+    claim = "V = r + γ P V holds up to a perturbation of the values of this size"
+    return [equi(lambda v: chain.apply(v) - v, value, "residual", claim, kind="proof")] if value.any() else []
 
 
 def evaluate_policy(mdp, policy):
@@ -92,7 +100,10 @@ def evaluate_policy(mdp, policy):
     chain = chain_of(mdp, policy)
     horizon = horizon_of(chain)
     value = solve_chain(chain)
-    return Evaluation(mdp, policy, value, float(error_of(mdp, chain, value, horizon)))
+    error = float(error_of(mdp, chain, value, horizon))
+    if not error <= LIMIT * max(float(np.abs(value).max()), TINY):
+        warnings.warn(f"The value of the policy is known up to {error:.1e} only.", ConvergenceWarning, stacklevel=2)
+    return Evaluation(mdp, policy, value, error)
 
 
 def error_of(mdp, chain, value, horizon):

@@ -15,6 +15,7 @@ import numpy as np
 
 from lemmata.core.iterate import iterate
 from lemmata.rl.bounds import bracket, reach_of, rounding
+from lemmata.rl.evaluation import horizon_of
 from lemmata.rl.linear_system import solve_chain
 from lemmata.rl.policy import chain_of, read_policy
 from lemmata.rl.solution import Solution
@@ -61,6 +62,7 @@ def policy_iteration(mdp, *, start=None, max_iter=1000, verbose=0):
         policy = read_policy(start, mdp.n_states, mdp.n_actions)
         if policy.ndim != 1:
             raise ValueError("start must be a policy of one action for each state.")
+        horizon_of(chain_of(mdp, policy))  # an error, without a discount, if it never ends
 
     def step(state):
         value = solve_chain(chain_of(mdp, state.policy))

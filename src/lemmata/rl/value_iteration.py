@@ -9,11 +9,11 @@ the middle of the bounds [1, 2]. What happens between two passes is the method:
 
 value         nothing: the textbook's iteration.
 gauss-seidel  a sweep in place, in alternating directions.
-prioritized   states whose successors changed most come first [3]: for news that spreads from few places.
+prioritized   states whose successors changed most come first [3]: where news spreads from few places along few ways.
 modified      the greedy policy is evaluated by passes of T_π, which read one action of each state, until they are near its
               value [4].
 auto          "modified"; where episodes end also sweeps in place, with the states in the order in which the ends are reached;
-              and after an iteration that gained little the linear equations of the policy are solved.
+              and after an iteration that gained little the linear equations of the policy are solved (`linear_system`).
 
 [1] MacQueen (1966). [2] Porteus (1971). [3] Moore & Atkeson, Machine Learning 13 (1993). [4] Puterman & Shin, Management
 Science 24 (1978).
@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.iterate import iterate
-from lemmata.rl.bounds import bracket, reach_of, rounding
+from lemmata.rl.bounds import bracket, margin, reach_of, rounding
 from lemmata.rl.linear_system import solve_chain
 from lemmata.rl.ordering import from_the_ends, view_of
 from lemmata.rl.policy import chain_of
@@ -92,11 +92,8 @@ def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=10
     if epsilon is not None and not epsilon > 0:
         raise ValueError(f"epsilon must be above 0, got {epsilon!r}.")
     reach = reach_of(mdp)
-    view = (
-        from_the_ends(mdp)
-        if method == "auto" and mdp.episodic and mdp.table is None
-        else view_of(mdp, sparse=method == "prioritized")
-    )
+    outwards = method == "auto" and mdp.episodic and mdp.table is None
+    view = from_the_ends(mdp) if outwards else view_of(mdp, sparse=method == "prioritized")
     passes, first = Passes(view), view.forth(_first(mdp, reach, start))
     improve = _improver(view, passes, method)
 
@@ -104,7 +101,7 @@ def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=10
         value = state.best if state.policy is None else improve(state, _wanted(view, reach, epsilon, state.value))
         best, policy, low, high = passes.bellman(value)
         below, above = bracket(view, reach, low, high, value)
-        passes.strike(best, view.gamma * (max(above, 0.0) - min(below, 0.0)) + 2 * rounding(view, value))
+        passes.strike(best, margin(view, below, above, value))
         left = float(above - below) / float(_wanted(view, reach, epsilon, value))
         slow = left > 1 and (above - below) * left ** (1 / PATIENCE) > state.bound
         return State(value, best, policy, below, above, bool(slow)), above - below, left
@@ -203,7 +200,7 @@ def _solution(mdp, view, run, epsilon):
     width = view.gamma * state.bound / 2 if not view.episodic else view.gamma * max(state.above, -state.below)
     error = float(width + 2 * rounding(view, state.value))
     value, policy = view.back(_centered(view, state)), view.back(state.policy)
-    reached = run.converged and (epsilon is None or state.bound <= epsilon)
+    reached = run.converged and (epsilon is None or bool(state.bound <= epsilon))
     if run.converged and not reached:
         told = f"Rounding leaves a bound of {state.bound:.1e} on the loss of the policy: epsilon={epsilon:g} cannot be proved."
         warnings.warn(told, ConvergenceWarning, stacklevel=3)
