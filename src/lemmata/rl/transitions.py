@@ -73,7 +73,7 @@ def canonical(matrix):
     """Give a sparse matrix as CSR with sorted rows; the given one stays as it is."""
     found = csr_array(matrix, dtype=np.float64)
     if not found.has_canonical_format:
-        found = found.copy() if found.data is getattr(matrix, "data", None) else found
+        found = found.copy()  # which may share its numbers with the given one
         found.sum_duplicates()
     return found
 
