@@ -107,6 +107,7 @@ def test_several_draws_are_the_mean_of_single_ones(bits):
     np.testing.assert_allclose(gradient, np.mean([g for _, g in single], axis=0), atol=1e-12 * np.abs(gradient).max())
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.item("NNG-08", "NNG-10")
 @pytest.mark.parametrize(("score", "n_draws"), [(False, 1), (True, 1), (True, 4)])
 def test_both_gradients_are_right_in_the_mean(score, n_draws):
@@ -129,6 +130,7 @@ def test_both_gradients_are_right_in_the_mean(score, n_draws):
     assert abs(np.mean(values) - expected(law.parameters)[0]) < 5 * np.std(values) / np.sqrt(len(values))
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.item("NNG-10")
 def test_both_gradients_agree_in_the_mean_through_hidden_layers():
     law, rows, weight, rng = law_of(True), some_rows(3, True), np.ones(3), np.random.default_rng(5)
@@ -150,6 +152,7 @@ def trained(n_threads, weight=None, rows=None, dtype=float, hidden=(64,), n_draw
         return train_block(plan, moving, 1.0, rows_of(X, None, None, float), weight, 1.0, 4096, True, np.random.default_rng(7))
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.parametrize(("n_draws", "score"), [(1, False), (4, False), (4, True)])
 def test_threads_share_a_batch_and_leave_the_bits_alone(n_draws, score):
     one, two, three = (trained(t, n_draws=n_draws, score=score, hidden=(256,)) for t in (1, 2, 3))
