@@ -127,7 +127,7 @@ def test_threads_share_a_batch_to_the_same_bits(dtype):
     X, Y = rng.normal(size=(1200, 40)).astype(dtype), rng.normal(size=(1200, 2)).astype(dtype)
     shape = new_shape([40, 120, 80, 2], ["relu", "relu", "identity"])
     start = draw_parameters(shape, rng, dtype)
-    assert n_parts(shape, 400) == 5
+    assert n_parts(shape, 400) == 6
     assert n_parameters(shape) > 2 * PIECE
     plan = plan_of(shape, SQUARED, Adam(), dtype, alpha=0.1, clip=1.0, dropout=0.2)
     ends = []

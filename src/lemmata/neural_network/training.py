@@ -35,10 +35,10 @@ from lemmata.neural_network.losses import finish
 from lemmata.neural_network.sparse_layer import enter, entered, leave
 from lemmata.neural_network.steps import PIECE, Steps, move, room_for_squares
 
-PART_WORK = 1 << 20  # multiplications of a part at least, some ten microseconds: less would be spent on meeting
+PART_WORK = 1 << 19  # multiplications of a part at least, some ten microseconds: less would be spent on meeting
 MOST_PARTS = 8
 MANY_PIECES = 8  # for each thread that helps to move parameters without a part of its own
-FEWEST = 32  # rows of a part: fewer slow the products down
+FEWEST = 64  # rows of a part: fewer slow the products down
 
 
 class Plan(NamedTuple):
