@@ -159,6 +159,27 @@ def test_gymnasium_s_table_is_read_as_it_is():
     assert from_gymnasium(gymnasium.make("Taxi-v4"), 0.9).terminal.sum() == 4  # the passenger is where they wanted to go
 
 
+class Tiny:
+    """An environment in which state 1 is the end of one move, and a station of another."""
+
+    P = {
+        0: {0: [(1.0, 1, 1.0, True)], 1: [(1.0, 1, 0.0, False)]},
+        1: {0: [(1.0, 0, 3.0, True)], 1: [(1.0, 2, 0.0, True)]},
+        2: {0: [(1.0, 2, 9.0, True)], 1: [(1.0, 2, 9.0, True)]},
+    }
+    initial_state_distrib = np.array([1.0, 0.0, 0.0])
+
+
+def test_a_move_may_end_where_another_goes_on():
+    mdp = from_gymnasium(Tiny(), 0.5)
+    assert mdp.terminal.tolist() == [False, False, True]
+    found = value_iteration(mdp)
+    np.testing.assert_allclose(found.q, [[1.0, 1.5], [3.0, 0.0], [0.0, 0.0]], rtol=0, atol=1e-12)
+    steps = mdp.sample(found.policy, episodes=1, random_state=0)
+    assert steps.states.tolist() == [0, 1]
+    assert steps.rewards.tolist() == [0.0, 3.0]
+
+
 @pytest.mark.item("RLN-05")
 def test_examples_of_other_books_and_libraries():
     # Puterman, Markov Decision Processes (1994), section 3.1, with a second copy of the only action of the second state.

@@ -13,6 +13,7 @@ import lemmata
 from helpers import bits
 from lemmata.rl import MDP, evaluate_policy, policy_iteration, value_iteration
 from lemmata.rl.bounds import bracket, margin, reach_of
+from lemmata.rl.evaluation import error_of, horizon_of
 from lemmata.rl.linear_system import DIRECT, solve_chain
 from lemmata.rl.policy import Chain, chain_of
 from lemmata.rl.value_iteration import METHODS
@@ -105,6 +106,21 @@ def test_bounds_are_of_the_size_of_the_error(mdp):
     residual = mdp.bellman(value) - value
     below, above = bracket(mdp, reach, float(residual.min()), float(residual.max()), value)
     assert above - below < 1e-4 * 100  # some dozens of steps at most, each wrong by a few times 1e-4
+
+
+@models
+def test_the_error_of_an_evaluation_is_bounded(mdp):
+    rng, states = np.random.default_rng(1), np.arange(mdp.n_states)
+    for policy in [p for p in itertools.product(range(mdp.n_actions), repeat=mdp.n_states) if proper(mdp, p)][::7]:
+        chain, truth = chain_of(mdp, np.array(policy)), exact_value(mdp, policy)
+        horizon = horizon_of(chain)
+        wrong = truth + rng.normal() + 0.1 * rng.normal(size=len(states))
+        wrong[mdp.terminal] = truth[mdp.terminal]
+        assert np.abs(wrong - truth).max() <= error_of(mdp, chain, wrong, horizon)
+        found = evaluate_policy(mdp, policy)
+        assert np.abs(found.value - truth).max() <= found.bound + 1e-12
+        found.value = found.value * 1.01
+        assert not found.certify().holds
 
 
 @models
@@ -240,6 +256,17 @@ def test_threads_that_are_used_do_not_matter(method):
                 found.append(bits((plan.value, plan.policy, plan.trace)))
         assert found[1] == found[0]
         assert found[2] == found[0]
+
+
+def test_news_takes_the_short_way():
+    n = 300  # a corridor with gold at its end: a pass carries the news by one state, a queue all the way
+    T = csr_array((np.ones(n), (np.arange(n), np.minimum(np.arange(n) + 1, n - 1))), shape=(n, n))
+    mdp = MDP(T, np.append(np.zeros(n - 1), 1.0), 0.99, terminal=[n - 1])
+    for method, most in (("value", n + 1), ("prioritized", 3), ("auto", 3), ("gauss-seidel", 4)):
+        found = value_iteration(mdp, 1e-9, method=method)
+        assert found.n_iter <= most
+        np.testing.assert_allclose(found.value, 0.99 ** np.arange(n - 1, -1, -1), rtol=1e-9)
+    assert value_iteration(mdp, 1e-9, method="value").n_iter > n / 2
 
 
 class Interrupt:

@@ -2,7 +2,8 @@
 
 From a value V and a policy π alone, one pass over the model gives Q and with it TV and T_πV; the extremes of TV − V and
 T_πV − V bound ‖V − V*‖∞ and what π loses (`bounds`). The second bound does not feel a constant added to V, which the first
-does: both are needed. They are relative to the largest return that the policy could have, max|r_π|/(1 − γ).
+does: both are needed. They are relative to the largest return that the policy could have, max|r_π|/(1 − γ); since
+|r_π| ≤ (1 + γ) max|V^π|, an error of one percent of the values is thousands of times the limit.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lemmata.core.certificate import TINY, Certificate, Check, equi, same
+from lemmata.core.certificate import TINY, Certificate, Check, same
 from lemmata.rl.bounds import EPSILON, bracket, reach_of
 from lemmata.rl.policy import mean_under, read_policy
 
@@ -89,7 +90,6 @@ def certify(solution, mdp):
       check        value     limit  kind   claim
       policy loss  ... ≤ 1e-06  proof  no policy is worth more than this one by more, relative to its largest return
       value        ... ≤ 1e-06  proof  no value is further from the best one, relative to the largest return
-      residual     ... ≤ 1e-03  proof  V = max_a Q holds up to a perturbation of the values of this size
       q            ... ≤ 1e-06  proof  Q = r + γ Σ T V, computed again
     """
     value = mdp._value(solution.value)
@@ -105,13 +105,10 @@ def certify(solution, mdp):
     claims = (
         "no policy is worth more than this one by more, relative to its largest return",
         "no value is further from the best one, relative to the largest return",
-        "V = max_a Q holds up to a perturbation of the values of this size",
         "Q = r + γ Σ T V, computed again",
     )
-    checks = [
+    return Certificate(
         Check("policy loss", (above - below) / max(unit, TINY), limit, "proof", claims[0]),
         Check("value", max(above, -lowest) / max(unit, TINY), limit, "proof", claims[1]),
-    ]
-    if value.any():
-        checks.append(equi(lambda v: mdp.bellman(v) - v, value, "residual", claims[2], kind="proof"))
-    return Certificate(*checks, same(solution.q, q, "q", claims[3]))
+        same(solution.q, q, "q", claims[2]),
+    )

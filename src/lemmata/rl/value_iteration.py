@@ -145,7 +145,12 @@ def _improver(view, passes, method):
         return lambda state, _: passes.sweep(_centered(view, state), next(turns))
     if method == "prioritized":
         queue = Queue(view)
-        return lambda state, goal: queue.run(_centered(view, state), np.abs(state.best - state.value), goal)
+
+        def first_things_first(state, goal):
+            value = state.value + _middle(view, state)
+            return queue.run(value, np.abs(_centered(view, state) - value), goal)
+
+        return first_things_first
 
     solvable = method == "auto"
 
@@ -164,11 +169,14 @@ def _improver(view, passes, method):
     return evaluate
 
 
+def _middle(view, state):
+    """Give the constant that moves V to the middle of the bounds; nothing where episodes end."""
+    return 0.0 if view.episodic else (state.above + state.below) / 2
+
+
 def _centered(view, state):
-    """Give TV, moved to the middle of the bounds where no episode ends."""
-    if view.episodic or not np.isfinite(state.bound):
-        return state.best
-    return state.best + view.gamma * (state.above + state.below) / 2
+    """Give what Bellman's operator makes of the value in the middle."""
+    return state.best + view.gamma * _middle(view, state)
 
 
 def _evaluated(view, passes, policy, value):
