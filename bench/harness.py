@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 THREADS = 2
+PAUSE = 0.1  # seconds before each run: threads of BLAS look out for work for a while, at the cost of whoever comes next
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def measure(family: str, row: Row, with_memory: bool) -> list[Outcome]:
         objectives = {name: row.objective(data, run(data)) for name, run in contenders.items()}
         for _ in range(row.repeats):
             for name, run in contenders.items():
+                time.sleep(PAUSE)
                 start = time.perf_counter()
                 run(data)
                 times[name] = min(times[name], time.perf_counter() - start)
