@@ -6,7 +6,6 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
-import lemmata
 from lemmata.rl import MDP, evaluate_policy, from_gymnasium, linear_program, policy_iteration, value_iteration
 from lemmata.rl.value_iteration import METHODS
 from rl.naive import LINE, STAY_OR_GO, best_value, exact_value, random_mdp
@@ -173,22 +172,6 @@ def test_sparse_rows_are_dense_rows(plan):
     assert sparse.table is None
     np.testing.assert_allclose(plan(sparse).value, plan(dense).value, rtol=0, atol=1e-5)
     assert np.array_equal(plan(sparse).policy[dense.terminal == 0], plan(dense).policy[dense.terminal == 0])
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_threads_do_not_matter(method):
-    rng = np.random.default_rng(0)
-    n = 4_000
-    where, chances = rng.integers(n, size=(n * 2, 3)), rng.dirichlet(np.ones(3), size=n * 2)
-    T = csr_array((chances.ravel(), (np.repeat(np.arange(n * 2), 3), where.ravel())), shape=(n * 2, n))
-    mdp = MDP(T, rng.normal(size=(n, 2)), 0.9)
-    found = []
-    for n_threads in (1, 2, 4):
-        with lemmata.config(n_threads=n_threads):
-            found.append(value_iteration(mdp, 1e-4, method=method))
-    for other in found[1:]:
-        assert other.value.tobytes() == found[0].value.tobytes()
-        assert np.array_equal(other.policy, found[0].policy)
 
 
 @planners
