@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 
 from contracts.problems import ESTIMATORS, NAMES, fitted, needs_weights, problem, with_attribute
 from lemmata.core.certificate import free
@@ -69,6 +70,16 @@ def test_sabotage_is_refused(cls, seed):
             continue
         assert not certificate.holds, f"1 % of {name} went unseen:\n{certificate}"
     assert names, "nothing was sabotaged"
+
+
+@estimators
+def test_classes_that_changed_places_are_refused(cls):
+    task = problem(cls)
+    if not is_classifier(task.model):
+        pytest.skip("knows no classes")
+    model = task.fit()
+    with pytest.raises(ValueError, match=r"classes_ is .*, which is not sorted"):
+        task.certify(with_attribute(model, "classes_", model.classes_[::-1]))
 
 
 @estimators

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from helpers import Watcher, finished, python
 from lemmata.cluster import KMeans
-from lemmata.core.iterate import MonotonicityError, iterate
+from lemmata.core.iterate import MonotonicityError, iterate, replay
 
 
 def halving(x):
@@ -352,3 +352,18 @@ def test_scoring_monitor_scores_every_iteration(rows):
     scores = [entry["score"] for entry in monitor.get_logs().data]
     np.testing.assert_allclose(scores[-1], -model.inertia_, rtol=1e-12)
     assert all(a <= b for a, b in itertools.pairwise(scores))
+
+
+# Once more.
+
+
+@pytest.mark.parametrize("cut", [0, 3, 9])
+def test_a_replay_ends_where_the_run_was_cut_short_at_the_last_state(cut):
+    def step(i):
+        return i + 1, float(i), 0.0 if i == 6 else 1.0
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = replay(step, 0, max_iter=5, ended=lambda i: i == cut)
+    assert run.state == min(cut, 5)  # the objective rises: the first state is the best
+    assert np.array_equal(run.objective, run.state - 1 if cut else np.nan, equal_nan=True)

@@ -17,11 +17,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, Regressor
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, assert_all_finite, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted, validate_data
 
 from lemmata.core.blocks import ArrayBlocks, Block, Blocks, rows_of
 from lemmata.core.certificate import Certificate
-from lemmata.core.data import Array, have_weight, is_sparse, is_stored, some_present
+from lemmata.core.data import Array, as_matrix, finite_rows, have_weight, is_sparse, is_stored, some_present
 from lemmata.core.iterate import Checkpoint, Run, iterate
 
 NO_TARGET = object()  # None is a target that was forgotten, which deserves an error
@@ -94,11 +94,16 @@ class Estimator(BaseEstimator):
             "order": order,
             "ensure_all_finite": False,  # looked at below, on all threads
         }
-        if targets:
-            X, y = validate_data(self, X, y, reset=reset, multi_output=multi_output, y_numeric=True, **options)
-            targets = (y,)
-        else:
-            X = validate_data(self, X, reset=reset, **options)
+        try:
+            if targets:
+                X, y = validate_data(self, X, y, reset=reset, multi_output=multi_output, y_numeric=True, **options)
+                targets = (y,)
+            else:
+                X = validate_data(self, X, reset=reset, **options)
+        except ValueError as error:
+            if "could not convert" in str(error):
+                as_matrix(X)  # raises as well, and names the column
+            raise
         weight, present = None, None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -109,7 +114,7 @@ class Estimator(BaseEstimator):
         blocks = ArrayBlocks(block[0], block[1:], None, None)
         blocks.present = present
         if not np.isfinite(_by_memory(blocks).reduce(_total_block)):  # a sum that is finite hides neither NaN nor infinity
-            assert_all_finite(block[0], allow_nan=tags.input_tags.allow_nan, estimator_name=type(self).__name__, input_name="X")
+            finite_rows(block[0], blocks.numbers().item, tags.input_tags.allow_nan)
         return blocks
 
     def _check_columns(self, blocks: Blocks, reset: bool) -> None:
@@ -189,6 +194,8 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _known(self, found: Array) -> Array:
         """Return the classes that were learned, once every label of the data is among them."""
+        if not np.array_equal(np.unique(self.classes_), self.classes_):  # numbers are looked up, and stand for labels in order
+            raise ValueError(f"classes_ is {self.classes_.tolist()}, which is not sorted: it was changed after the fit.")
         strange = np.setdiff1d(found, self.classes_)
         if len(strange):
             raise ValueError(f"y holds the label {strange[0]!s}, which is not a class of the fit: {self.classes_.tolist()}.")

@@ -20,6 +20,7 @@ from lemmata.core.certificate import Floats
 from lemmata.core.threads import is_interrupt
 
 ROUNDING = 1e-9  # relative; sums of many terms may go the wrong way by this much without any step being at fault
+KEEP_LAST: dict[str, Any] = {"monotone": "down", "rounding": np.inf}  # the last state is the one to keep, up or down
 WRITE_SHARE = 20  # a checkpoint is written when 20 times as long as the last writing took has passed: 5 % at most
 
 
@@ -40,6 +41,11 @@ class Run:
     def n_iter(self) -> int:
         """Number of steps taken."""
         return len(self.trace)
+
+    @property
+    def objective(self) -> float:
+        """Objective at the last step; NaN before the first."""
+        return float(self.trace[-1]) if len(self.trace) else np.nan
 
 
 class Callback(Protocol):
@@ -174,6 +180,40 @@ def iterate(
         message = f"{name} {told} after {len(trace)} iterations: the best state so far is kept{advice}."
         warnings.warn(message, ConvergenceWarning, stacklevel=2)
     return Run(best, np.array(trace), False, reason)
+
+
+class _Until:
+    """Stops an iteration at the first state of which something is true."""
+
+    def __init__(self, ended: Callable[[Any], bool]) -> None:
+        self.ended = ended
+
+    def begin(self, iteration: int, state: Any) -> None: ...
+
+    def end(self, iteration: int, state: Any) -> bool:
+        return self.ended(state)
+
+
+def replay(
+    step: Callable[[Any], tuple[Any, ...]], state: Any, *, max_iter: int, tol: float = 0.0, ended: Callable[[Any], bool]
+) -> Run:
+    """Repeat an iteration that kept its last state, and show nothing.
+
+    Parameters
+    ----------
+    ended : Tells whether the iteration ended at a state, if Ctrl-C or a callback cut it short.
+
+    Examples
+    --------
+    >>> replay(lambda x: (x + 1, 0.0, 1.0), 0, max_iter=9, ended=lambda x: x == 3).state
+    3
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        most = 0 if ended(state) else max_iter
+        return iterate(step, state, max_iter=most, tol=tol, **KEEP_LAST, name="replay", callbacks=[_Until(ended)])
 
 
 def _bar(total: int, done: int, name: str) -> Any:
