@@ -109,15 +109,41 @@ def test_shapes_are_checked_in_one_sentence():
         Network([3, 0, 1], "relu")
     with pytest.raises(ValueError, match="An activation is one of identity, sigmoid"):
         Network([3, 1], "swish")
+    with pytest.raises(ValueError, match=r"whole numbers and none of them empty; got 3, 2\.7\."):
+        Network([3, 2.7], "relu")
+    with pytest.raises(ValueError, match="start must be 'glorot' or 'he', got 'xx'"):
+        Network([3, 2], "relu", start="xx")
+    with pytest.raises(ValueError, match="dtype must be float64 or float32, got float16"):
+        Network([3, 2], "relu", dtype=np.float16)
     network = Network([3, 2], "softmax")
     with pytest.raises(ValueError, match="rows of 3 numbers"):
         network.forward(np.ones((2, 4)))
+    with pytest.raises(ValueError, match="at least one; got the shape \\(0, 3\\)"):
+        network.forward(np.ones((0, 3)))
+    with pytest.raises(ValueError, match="Expected numbers, got an array of"):
+        network.forward([["a", "b", "c"]])
+    for weight in (np.ones(3), np.ones((2, 1)), 1.0):
+        with pytest.raises(ValueError, match="one number for each of 2 rows, got the shape"):
+            network.backward(np.ones((2, 3)), [0, 1], weight)
     with pytest.raises(ValueError, match="y must have the shape"):
         network.backward(np.ones((2, 3)), np.ones((2, 3)))
     with pytest.raises(ValueError, match="numbers of outputs, 0 to 1"):
         network.backward(np.ones((2, 3)), [0, 2])
     with pytest.raises(ValueError, match="'squared' or 'cross_entropy'"):
         network.backward(np.ones((2, 3)), [0, 1], loss="hinge")
+
+
+@pytest.mark.parametrize(("name", "loss"), [("softmax", None), ("softmax", "squared"), ("sigmoid", None), ("identity", None)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_numbers_of_outputs_are_columns_of_bits_whatever_the_loss(name, loss, dtype):
+    network, y = Network([3, 4, 5], ["tanh", name], random_state=0, dtype=dtype), [4, 0, 2, 4]
+    X = np.random.default_rng(0).normal(size=(4, 3))
+    value, gradient = network.backward(X, y, loss=loss)
+    known, slopes = network.backward(X, np.eye(5)[y], loss=loss)
+    assert value == known
+    np.testing.assert_array_equal(gradient, slopes)
+    if dtype == np.float64:
+        assert gradient_check(network, X, y, loss=loss).holds
 
 
 @pytest.mark.item("NNG-03")

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.callback import ScoringMonitor
 from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -12,6 +13,11 @@ from sklearn.model_selection import train_test_split
 import lemmata
 from lemmata.linear_model import LogisticRegression, Ridge
 from lemmata.neural_network import MLPClassifier, MLPRegressor
+from lemmata.neural_network.epochs import Lesson, held_out
+from lemmata.neural_network.losses import CROSS_ENTROPY
+from lemmata.neural_network.passes import rows_of
+from lemmata.neural_network.steps import begin, new_steps
+from lemmata.neural_network.training import Plan, train_block
 from lemmata.optimize import Adam, Momentum
 
 XOR = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([0, 1, 1, 0])
@@ -120,8 +126,10 @@ def test_several_targets_share_hidden_units_and_one_column_stays_a_column():
     assert model.score(X, Y) > 0.99
     column = MLPRegressor((4,), max_iter=2, tol=None, random_state=0).fit(X, Y[:, :1])
     assert column.predict(X).shape == (300, 1)
-    with pytest.raises(ValueError, match=r"y has .* columns, and the model was fitted to 2"):
+    with pytest.raises(ValueError, match="y has 1 columns, and the model was fitted to 2"):
         model.certify(X, Y[:, 0])
+    with pytest.raises(ValueError, match="y has 3 columns, and the model was fitted to 2"):
+        model.certify(X, np.ones((300, 3)))
 
 
 def test_rows_held_out_decide_when_to_stop_and_which_weights_are_kept():
@@ -137,10 +145,28 @@ def test_rows_held_out_decide_when_to_stop_and_which_weights_are_kept():
     assert model.certify(X, y).holds
     model.validation_scores_[0] *= 1.01
     assert not model.certify(X, y).holds
-    with pytest.raises(ValueError, match="No row was held out"):
-        MLPRegressor(early_stopping=True, validation_fraction=1e-9, random_state=0).fit(X[:5], y[:5])
-    with pytest.raises(ValueError, match="Every row was held out"):
+    with pytest.raises(ValueError, match="Of 5 rows, 5 are to be held out: lower validation_fraction, or fit more rows"):
         MLPRegressor(early_stopping=True, validation_fraction=1 - 1e-9, random_state=0).fit(X[:5], y[:5])
+
+
+@quiet
+@pytest.mark.parametrize("seed", range(10))
+def test_of_few_rows_two_are_held_out_and_scores_are_numbers_of_some_size(seed):
+    X, y = np.random.default_rng(seed).normal(size=(12, 2)), np.arange(12) // 6  # targets held out may all be alike
+    options = {"early_stopping": True, "max_iter": 3, "random_state": seed}
+    for model in (MLPRegressor((4,), **options), MLPClassifier((4,), **options)):
+        assert (np.abs(model.fit(X, y).validation_scores_) < 1e6).all()
+        assert model.certify(X, y).holds
+
+
+@pytest.mark.parametrize("cuts", [[12], [5, 7], [1] * 12, [3, 0, 4, 5]])
+@pytest.mark.parametrize("held", [2, 5, 11])
+def test_as_many_rows_are_held_out_wherever_blocks_are_cut(cuts, held):
+    lesson = Lesson((), 1.0, 1, False, None, None, held, 12, 7)
+    starts = np.cumsum([0, *cuts])
+    rows = [start + held_out(lesson, int(start), n) for start, n in zip(starts, cuts, strict=False)]
+    assert len(np.unique(np.concatenate(rows))) == held
+    assert np.concatenate(rows).max() < 12
 
 
 def test_a_fit_that_is_not_done_says_so():
@@ -171,11 +197,123 @@ def test_partial_fit_goes_on_where_it_was():
         model.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="choose another rule than 'lbfgs'"):
         MLPClassifier(rule="lbfgs").partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"with the layers \(2, 10, 1\) and is now to have \(2, 7, 1\): fit it again"):
+        model.set_params(hidden_layer_sizes=7).partial_fit(X, y)
     numbers = MLPRegressor((10,), max_iter=3, tol=None, random_state=0).fit(X, 5 + 3 * X[:, 0])
     twin = MLPRegressor((10,), random_state=0)
     for _ in range(3):
         twin.partial_fit(X, 5 + 3 * X[:, 0])
     assert np.array_equal(twin.predict(X), numbers.predict(X))
+
+
+@pytest.mark.parametrize("other", ["adam", "momentum", "rmsprop"])
+@pytest.mark.parametrize("first", ["sgd", "lbfgs", "adagrad"])
+@quiet
+def test_another_rule_goes_on_without_what_the_first_remembers(first, other):
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    model = MLPClassifier((5,), rule=first, max_iter=2, random_state=0).fit(X, y)
+    start = model.parameters_.copy()
+    model.set_params(rule=other).partial_fit(X, y)
+    shape, rule = model._shape(), model._rule()
+    plan = Plan(shape, CROSS_ENTROPY, 0.0, new_steps(rule, [shape], float, model.alpha))
+    rng, rows = np.random.default_rng([model._order_seed, 0, model.n_iter_ - 1]), rows_of(X, model.mean_, model.scale_, float)
+    expected, *_ = train_block(plan, begin(rule, start), rows, y[:, None].astype(float), None, 16, True, rng)
+    np.testing.assert_array_equal(model.parameters_, expected.parameters)
+    assert model.t_ == expected.steps == 7  # of a hundred rows, sixteen at a time
+
+
+@quiet
+def test_what_one_fit_scales_another_forgets_and_partial_fit_keeps():
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    y = 50 + 10 * X[:, 0]
+    model = MLPRegressor((5,), max_iter=2, random_state=0).fit(X, y)
+    before = model.target_mean_.copy()
+    model.set_params(standardize=False).partial_fit(X, y)
+    np.testing.assert_array_equal(model.target_mean_, before)
+    assert np.abs(model.predict(X) - y).max() < 50  # rows and targets are scaled as in the fit
+    plain = MLPRegressor((5,), max_iter=2, standardize=False, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.fit(X, y).predict(X), plain.predict(X))
+    assert not hasattr(model, "target_mean_")
+    assert not hasattr(model, "mean_")
+    single = MLPRegressor((5,), max_iter=1, random_state=0).fit(X, y).partial_fit(X.astype(np.float32), y)
+    assert single.partial_fit(X.astype(np.float32), y).parameters_.dtype == np.float32
+
+
+class Cut:
+    """A callback that presses Ctrl-C before some epoch."""
+
+    def __init__(self, epoch):
+        self.left = epoch
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context):
+        if context.task_name == "iteration":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+
+    def on_fit_task_end(self, estimator, context):
+        return False
+
+
+@quiet
+@pytest.mark.parametrize("epochs", [0, 1, 4])
+def test_a_fit_that_was_interrupted_is_that_of_its_epochs(epochs):
+    X, y = make_moons(200, noise=0.2, random_state=0)
+    options = {
+        "rule": "sgd",
+        "learning_rate_init": 20.0,
+        "clip": 1.0,
+        "tol": None,
+        "random_state": 0,
+    }  # the loss goes up and down
+    model = MLPClassifier((10,), max_iter=9, **options).set_callbacks(Cut(epochs + 1)).fit(X, y)
+    assert model.n_iter_ == len(model.trace_) == epochs
+    assert not model.converged_
+    if epochs:
+        shorter = MLPClassifier((10,), max_iter=epochs, **options).fit(X, y)
+        for name in ("parameters_", "loss_", "trace_", "t_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(shorter, name))
+    assert model.certify(X, y).holds
+    model.t_ += 1
+    assert not model.certify(X, y).holds
+
+
+@quiet
+def test_callbacks_score_what_the_model_predicts():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    monitor, y = ScoringMonitor(scoring="r2"), 100 + 10 * X[:, 0]
+    model = MLPRegressor((10,), max_iter=3, tol=None, random_state=0).set_callbacks(monitor).fit(X, y)
+    scores = [row["r2"] for row in monitor.get_logs().data if row["task_name"] == "iteration"]
+    assert scores[-1] == pytest.approx(model.score(X, y), rel=1e-9)
+
+
+@quiet
+@pytest.mark.parametrize("rule", ["adam", "lbfgs"])
+@pytest.mark.parametrize("home", ["one block", "blocks"])
+def test_weights_below_one_are_relative_to_their_mean_over_the_table(rule, home):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), rng.integers(3, size=120)
+    weight = np.repeat([0.1, 0.4, 0.25, 0.25], 30)  # in every block of thirty rows they are all the same
+    options = {"rule": rule, "alpha": 5.0, "max_iter": 5, "random_state": 0, "shuffle": False}
+    with lemmata.config(block_rows=30 if home == "blocks" else 1000):
+        low, high = (MLPClassifier((5,), **options).fit(X, y, sample_weight=w) for w in (weight, 4 * weight))
+        assert low.certify(X, y, sample_weight=weight).holds == (rule == "adam")  # five steps of L-BFGS are no rest
+    np.testing.assert_allclose(low.parameters_, high.parameters_, rtol=0, atol=1e-9)
+
+
+@quiet
+def test_a_batch_that_is_a_tenth_of_the_table_is_one_of_its_weight():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(100, 3)), rng.integers(2, size=100), rng.integers(1, 9, size=100)
+    options = {"max_iter": 3, "shuffle": False, "standardize": False, "random_state": 0}
+    weighted = MLPClassifier((5,), **options).fit(X, y, sample_weight=weight)
+    repeated = MLPClassifier((5,), **options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.t_ == repeated.t_
+    np.testing.assert_allclose(weighted.parameters_, repeated.parameters_, rtol=0, atol=1e-10)
 
 
 def test_rules_of_optimize_are_taken_as_they_are():

@@ -40,7 +40,7 @@ class MLPClassifier(Classifier, Multilayer):
     rule : How gradients become steps: "adam", "sgd", "momentum", "adagrad", "rmsprop", or a rule of `lemmata.optimize`, which
         then also says how long steps are; "lbfgs" takes all rows at once, and goes on until the weights are at rest.
     alpha : Weight α of the penalty α/2 ‖W‖² that is added to the sum of the losses of a batch; biases are free.
-    batch_size : Weight of a batch: rows, if they have no weights. "auto" is a tenth of the rows, but 16 to 200.
+    batch_size : Weight of a batch: rows, if they have no weights. "auto" is a tenth of that of the table, but 16 to 200.
     learning_rate_init : Length of steps, unless `rule` is a rule of its own.
     dropout : Chance that a hidden unit is left out of a step.
     clip : Longest gradient of a step; longer ones are shortened. None for any.
@@ -52,7 +52,7 @@ class MLPClassifier(Classifier, Multilayer):
     n_iter_no_change : Epochs.
     shuffle : Whether rows are visited in an order that is drawn anew in every epoch, within each block.
     early_stopping : Whether rows are held out, whose score then decides when to stop, and which weights are kept.
-    validation_fraction : Share of the rows that are held out.
+    validation_fraction : Share of the rows that are held out; they are two at least.
     random_state : Seed of the start, of the order of the rows, of those held out and of the units left out. The same seed gives
         the same bits for any number of threads, from memory, Parquet or Dask.
     verbose : 1 shows a progress bar.
@@ -66,7 +66,7 @@ class MLPClassifier(Classifier, Multilayer):
     mean_, scale_ : What the columns are centered by and divided by, with `standardize`.
     loss_ : Penalized mean loss over the last epoch, each batch before its step.
     n_iter_ : Epochs.
-    t_ : Steps.
+    t_ : Steps of the rule.
     converged_ : Whether the loss had stopped falling.
     trace_ : Loss of each epoch (also as `loss_curve_`).
     validation_scores_ : Score of the rows held out after each epoch, with `early_stopping`.

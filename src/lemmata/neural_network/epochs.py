@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lemmata.core.visits import in_units
 from lemmata.neural_network.layers import Shape
 from lemmata.neural_network.passes import outputs_of, rows_of
 from lemmata.neural_network.steps import Moving, Steps
@@ -32,11 +33,13 @@ class Lesson(NamedTuple):
     """What visits of a block need to know."""
 
     plan: tuple
+    unit: float  # weight of a row that counts as one
     batch_size: int
     shuffle: bool
     mean: np.ndarray | None
     scale: np.ndarray | None
-    held_out: float
+    held_out: int  # rows
+    n_rows: int
     seed: int
 
 
@@ -45,43 +48,47 @@ class Going(NamedTuple):
 
     moving: Moving
     rng: np.random.Generator
-    block: int
+    row: int  # where the block begins
     total: float
     weight: float
 
 
 def visit_block(X, Y, weight, going, own, lesson):
     """Train on the rows of a block, but for those held out; return (what is carried on, what the block keeps)."""
-    rows = np.flatnonzero(~held_out(lesson, going.block, X.shape[0]))
-    if len(rows) == 0:
-        return going._replace(block=going.block + 1), own
-    if len(rows) < X.shape[0]:
+    n, held = X.shape[0], held_out(lesson, going.row, X.shape[0])
+    going = going._replace(row=going.row + n)
+    if len(held) == n:
+        return going, own
+    if len(held):
+        rows = np.delete(np.arange(n), held)
         X, Y, weight = X[rows], Y[rows], None if weight is None else weight[rows]
+    weight = None if weight is None else in_units(weight, lesson.unit)
     dtype = going.moving.parameters.dtype
     table, Y = rows_of(X, lesson.mean, lesson.scale, dtype), np.ascontiguousarray(Y, dtype=dtype)
     shape, loss, dropout, steps = lesson.plan
     plan = Plan(Shape(*shape), loss, dropout, Steps(*steps))
     moved, total, mass = train_block(plan, going.moving, table, Y, weight, lesson.batch_size, lesson.shuffle, going.rng)
-    return going._replace(moving=moved, block=going.block + 1, total=going.total + total, weight=going.weight + mass), own
+    return going._replace(moving=moved, total=going.total + total, weight=going.weight + mass), own
 
 
-def held_out(lesson, block, n):
-    """Mark the rows of a block that are held out: the same in every epoch."""
-    if lesson.held_out == 0:
-        return np.zeros(n, dtype=bool)
-    return np.random.default_rng([lesson.seed, 1, block]).random(n) < lesson.held_out
+def held_out(lesson, start, n):
+    """Return the rows of a block that are held out: the same in every epoch, and of all blocks as many as the lesson says."""
+    before, after = (row * lesson.held_out // lesson.n_rows for row in (start, start + n))
+    if after == before:
+        return np.zeros(0, np.int64)
+    return np.sort(np.random.default_rng([lesson.seed, 1, start]).choice(n, after - before, replace=False))
 
 
 def judge_block(X, Y, weight, going, own, lesson, parameters, marks):
-    """Add up what a score is made of over the rows of a block that are held out; return ((block, sums), what it keeps)."""
-    block, sums = going
-    rows = np.flatnonzero(held_out(lesson, block, X.shape[0]))
+    """Add up what a score is made of over the rows of a block that are held out; return ((next row, sums), what it keeps)."""
+    (start, sums), n = going, X.shape[0]
+    rows = held_out(lesson, start, n)
     if len(rows) == 0:
-        return (block + 1, sums), own
+        return (start + n, sums), own
     shape = Shape(*lesson.plan[0])
     outputs = outputs_of(shape, parameters, rows_of(X[rows], lesson.mean, lesson.scale, parameters.dtype))
     w = np.ones(len(rows)) if weight is None else np.asarray(weight[rows], dtype=float)
-    return (block + 1, sums + marks(outputs, np.asarray(Y, dtype=float)[rows], w)), own
+    return (start + n, sums + marks(outputs, np.asarray(Y, dtype=float)[rows], w)), own
 
 
 def parameters_of(state):

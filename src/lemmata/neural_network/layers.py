@@ -16,6 +16,7 @@ forward and what comes back about as large [3]; after ReLU, which stops half of 
 """
 
 from itertools import pairwise
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ import numpy as np
 from lemmata.core.kernel import kernel
 from lemmata.core.xoshiro import next_uniform
 from lemmata.neural_network.activations import CODES, RELU, activate, pull_back, scratch
+
+STARTS = ("glorot", "he")
 
 
 class Shape(NamedTuple):
@@ -47,6 +50,20 @@ class Room(NamedTuple):
     chunk: tuple
 
 
+def hidden_sizes(sizes, name="hidden_layer_sizes"):
+    """Return numbers of hidden units, checked; one number is one layer.
+
+    Examples
+    --------
+    >>> hidden_sizes((8, 4)), hidden_sizes(5), hidden_sizes(())
+    ([8, 4], [5], [])
+    """
+    found = np.atleast_1d(np.asarray(sizes))
+    if found.ndim != 1 or (found.size and (found.dtype.kind not in "iu" or (found < 1).any())):
+        raise ValueError(f"{name} must hold whole numbers of at least 1, one for each hidden layer; got {sizes!r}.")
+    return [int(n) for n in found]
+
+
 def new_shape(sizes, activations):
     """Describe a network; activations are names, one for each layer.
 
@@ -56,9 +73,10 @@ def new_shape(sizes, activations):
     >>> n_parameters(shape)
     13
     """
-    sizes = np.array([int(n) for n in sizes], np.int64)
-    if len(sizes) < 2 or (sizes < 1).any():
-        raise ValueError(f"A network needs at least two rows of units, none of them empty; got {sizes.tolist()}.")
+    if len(sizes) < 2 or not all(isinstance(n, Integral) and n > 0 for n in sizes):
+        found = ", ".join(str(n) for n in sizes)
+        raise ValueError(f"A network needs at least two rows of units, whole numbers and none of them empty; got {found}.")
+    sizes = np.array(sizes, np.int64)
     if len(activations) != len(sizes) - 1:
         raise ValueError(f"{len(sizes) - 1} layers need as many activations, got {len(activations)}.")
     for name in activations:
@@ -102,6 +120,8 @@ def draw_parameters(shape, rng, dtype=np.float64, start="glorot"):
     >>> W.shape, bool(0.9 < W.var() * 50 / 2 < 1.1), bool(b.any())
     ((50, 40), True, False)
     """
+    if start not in STARTS:
+        raise ValueError(f"start must be 'glorot' or 'he', got {start!r}.")
     parameters = np.zeros(n_parameters(shape), dtype)
     for k, (n, m) in enumerate(pairwise(shape.sizes)):
         variance = 2.0 / n if start == "he" and shape.codes[k] == RELU else 2.0 / (n + m)

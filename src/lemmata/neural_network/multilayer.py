@@ -25,20 +25,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import Estimator, Iterative, as_output
-from lemmata.core.iterate import iterate
+from lemmata.core.iterate import KEEP_LAST, replay
 from lemmata.core.moments import spread_block
 from lemmata.core.random import generator
+from lemmata.core.visits import unit_of
 from lemmata.linear_model.stochastic import fold
 from lemmata.neural_network.epochs import Going, Lesson, State, judge_block, parameters_of, visit_block
-from lemmata.neural_network.layers import draw_parameters, layer, n_parameters, new_shape, penalized
+from lemmata.neural_network.layers import STARTS, draw_parameters, hidden_sizes, layer, n_parameters, new_shape, penalized
 from lemmata.neural_network.losses import pair
 from lemmata.neural_network.multilayer_certificate import checks_of
 from lemmata.neural_network.passes import gradient_block
 from lemmata.neural_network.steps import Moving, begin, new_steps
+from lemmata.neural_network.training import batch_of
 from lemmata.optimize.lbfgs import lbfgs_start, lbfgs_step
 from lemmata.optimize.rules import RULES, Rule
 
-SMALLEST, LARGEST = 16, 200  # rows of a batch that is a tenth of the table
+LARGEST = 200  # weight of a batch that is a tenth of the table
+FEWEST = 2  # rows held out: of one alone the targets do not vary
 REST = 1e-2  # share of tol that the largest entry of a gradient may have where L-BFGS stops; the certificate asks for rest
 
 
@@ -54,7 +57,7 @@ class Multilayer(Iterative, Estimator):
         "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "clip": [Interval(Real, 0, None, closed="neither"), None],
-        "start": [StrOptions({"glorot", "he"})],
+        "start": [StrOptions(set(STARTS))],
         "standardize": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left"), None],
@@ -146,13 +149,10 @@ class Multilayer(Iterative, Estimator):
         return self._last()
 
     def _hidden(self):
-        sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
-        if sizes.size and (sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any()):
-            raise ValueError(f"hidden_layer_sizes must be whole numbers of at least 1, got {self.hidden_layer_sizes}.")
-        return [int(n) for n in sizes]
+        return hidden_sizes(self.hidden_layer_sizes)
 
     def _sizes(self):
-        return [self.n_features_in_, *self._hidden(), self._n_outputs()]
+        return (self.n_features_in_, *self._hidden(), self._n_outputs())
 
     def _shape(self):
         return new_shape(self._sizes(), [self.activation] * len(self._hidden()) + [self._last()])
@@ -163,14 +163,21 @@ class Multilayer(Iterative, Estimator):
     def _seed(self):
         return int(generator(self.random_state).integers(2**32))
 
-    def _plan(self, blocks, seed, scaling, dtype, held_out):
-        shape, rule = self._shape(), self._rule()
-        steps = new_steps(rule, [shape], dtype, self.alpha, self.clip)
+    def _plan(self, blocks, seed, scaling, held_out=0):
+        shape, rule, (unit, total) = self._shape(), self._rule(), unit_of(blocks)
+        steps = new_steps(rule, [shape], blocks.dtype, self.alpha, self.clip)
         plan = (tuple(shape), pair(self._loss, shape.codes[-1]), float(self.dropout), tuple(steps))
-        size = self.batch_size
-        if size == "auto":
-            size = min(max(blocks.n_rows // 10, SMALLEST), LARGEST)
-        return Lesson(plan, int(size), bool(self.shuffle), *scaling, held_out, seed)
+        size = batch_of(self.batch_size, total, LARGEST)
+        return Lesson(plan, unit, size, bool(self.shuffle), *scaling, held_out, blocks.n_rows, seed)
+
+    def _held_out(self, n_rows):
+        """Return how many of all rows are held out."""
+        if not self.early_stopping:
+            return 0
+        held = max(int(np.ceil(self.validation_fraction * n_rows)), FEWEST)
+        if held >= n_rows:
+            raise ValueError(f"Of {n_rows} rows, {held} are to be held out: lower validation_fraction, or fit more rows.")
+        return held
 
     def _scaling(self, blocks):
         """Return means and scales of the columns, or nothing."""
@@ -183,10 +190,9 @@ class Multilayer(Iterative, Estimator):
         """Fit to blocks of (X, Y, weight); `given` are the data as callbacks want them."""
         blocks, targets = self._targets(blocks)
         seed, scaling = self._seed(), self._scaling(blocks)
-        run = self._run(blocks, seed, scaling, given)
-        self._keep(run.state, blocks.dtype, scaling)
-        vars(self).update(targets)
-        self.seed_, self._order_seed, self.loss_ = seed, seeds(seed)[0], float(run.trace[-1])
+        run = self._run(blocks, seed, scaling, targets, given)
+        self._keep(run.state, blocks.dtype, scaling, targets)
+        self.seed_, self._order_seed, self.loss_ = seed, seeds(seed)[0], run.objective
         self.n_iter_, self.trace_ = run.n_iter, run.trace
         self.converged_ = run.converged and (self.tol is None or self.rule == "lbfgs" or self._rested(run.state))
         vars(self).pop("validation_scores_", None)
@@ -198,30 +204,32 @@ class Multilayer(Iterative, Estimator):
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _run(self, blocks, seed, scaling, given=None):
+    def _run(self, blocks, seed, scaling, targets, given=None):
         """Run the fit; without data for callbacks it is a replay, which shows nothing and keeps nothing."""
         step, first, tol = self._steps(blocks, seed, scaling)
         if given is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                return iterate(step, first, max_iter=self.max_iter, tol=tol, name="replay")
+            return replay(step, first, max_iter=self.max_iter, tol=tol, ended=self._ended)
 
         def fitted(state):
-            return {"parameters_": as_output(parameters_of(state), blocks.dtype), **self._scales(scaling)}
+            return self._attributes(state, blocks.dtype, scaling, targets)
 
         with self._fitting(blocks, **given) as fitting:
-            return fitting.iterate(step, first, tol=tol, monotone=None, name=type(self).__name__, fitted=fitted)
+            return fitting.iterate(step, first, tol=tol, **KEEP_LAST, name=type(self).__name__, fitted=fitted)
+
+    def _ended(self, state):
+        """Tell whether the fit, which may have been cut short, had come as far; L-BFGS does not count its steps."""
+        return isinstance(state, State) and state.steps >= self.t_
 
     def _steps(self, blocks, seed, scaling):
         """Return the step of a fit, the state before the first, and the residual at which it ends."""
         shape, (order_seed, start_seed) = self._shape(), seeds(seed)
         if self.rule == "lbfgs":
             start = draw_parameters(shape, np.random.default_rng(start_seed), np.float64, self.start)
-            objective = partial(self._objective, blocks, scaling)
+            objective = partial(self._objective, blocks, scaling, unit_of(blocks)[0])
             return partial(lbfgs_step, objective), lbfgs_start(objective, start), REST * (self.tol or 0.0)
         start = draw_parameters(shape, np.random.default_rng(start_seed), blocks.dtype, self.start)
-        held = float(self.validation_fraction) if self.early_stopping else 0.0
-        lesson, moving = self._plan(blocks, order_seed, scaling, blocks.dtype, held), begin(self._rule(), start)
+        held = self._held_out(blocks.n_rows)
+        lesson, moving = self._plan(blocks, order_seed, scaling, held), begin(self._rule(), start)
         first = State(0, *moving, np.inf, 0, start[: 0 if held == 0 else None].copy(), ())
         return partial(self._epoch, blocks, lesson), first, 0.0
 
@@ -230,8 +238,6 @@ class Multilayer(Iterative, Estimator):
         rng = np.random.default_rng([lesson.seed, 0, state.epoch])
         going = Going(Moving(state.parameters, state.moments1, state.moments2, state.steps), rng, 0, 0.0, 0.0)
         going, _ = fold(blocks, partial(visit_block, lesson=lesson), going)
-        if going.weight == 0:
-            raise ValueError("Every row was held out; lower validation_fraction, or fit more rows.")
         loss = going.total / going.weight
         if not (np.isfinite(loss) and np.isfinite(going.moving.parameters).all()):
             raise ValueError(f"The steps left the numbers in epoch {state.epoch + 1}; lower learning_rate_init, or set clip.")
@@ -252,16 +258,14 @@ class Multilayer(Iterative, Estimator):
     def _held_out_score(self, blocks, lesson, parameters):
         visit = partial(judge_block, lesson=lesson, parameters=parameters, marks=self._marks)
         (_, sums), _ = fold(blocks, visit, (0, np.zeros(4)))
-        if sums[0] == 0:
-            raise ValueError("No row was held out; raise validation_fraction, or fit more rows.")
         return self._score_of(sums)
 
-    def _objective(self, blocks, scaling, parameters):
-        """Return the penalized mean loss over all rows, and its gradient."""
+    def _objective(self, blocks, scaling, unit, parameters):
+        """Return the penalized mean loss over all rows, and its gradient; the penalty is that of rows of the weight `unit`."""
         shape = self._shape()
         loss = pair(self._loss, shape.codes[-1])
         weight, value, gradient = blocks.reduce(gradient_block, tuple(shape), parameters, loss, *scaling)
-        pull = self.alpha * penalized(shape) * parameters
+        pull = unit * self.alpha * penalized(shape) * parameters
         return (value + 0.5 * float(pull @ parameters)) / weight, (gradient + pull) / weight
 
     def _targets(self, blocks):
@@ -269,41 +273,47 @@ class Multilayer(Iterative, Estimator):
         return blocks, {}
 
     def _known_targets(self, blocks):
-        """Return the blocks with targets as the fitted attributes say."""
-        return blocks
+        """Return what `_targets` does, as the fitted attributes say."""
+        return blocks, {}
 
-    def _keep(self, state, dtype, scaling):
-        """Keep the parameters, and what `partial_fit` cannot go on without."""
-        self.parameters_ = as_output(parameters_of(state), dtype)
-        for name in ("mean_", "scale_", "_moments"):
+    def _keep(self, state, dtype, scaling, targets):
+        """Keep the parameters, and what `partial_fit` cannot go on without; forget what another fit left."""
+        for name in ("mean_", "scale_", "target_mean_", "target_scale_", "_moments"):
             vars(self).pop(name, None)
-        for name, value in self._scales(scaling).items():
-            setattr(self, name, value)
+        vars(self).update(self._attributes(state, dtype, scaling, targets))
         self.t_ = state.steps if isinstance(state, State) else 0
         if isinstance(state, State):
-            self._moments = (state.moments1, state.moments2)
+            self._moments = (self._rule().code, state.moments1, state.moments2)
 
-    def _scales(self, scaling):
-        return dict(zip(("mean_", "scale_"), scaling, strict=True)) if self.standardize else {}
+    def _attributes(self, state, dtype, scaling, targets):
+        """Give the fitted attributes that predictions follow from."""
+        scales = {} if scaling[0] is None else dict(zip(("mean_", "scale_"), scaling, strict=True))
+        return {"parameters_": as_output(parameters_of(state), dtype), "_layout": self._sizes(), **scales, **targets}
+
+    def _moving(self, dtype):
+        """Return the parameters as they were left, and what the rule remembers: nothing, if it was another one until now."""
+        parameters, rule = self.parameters_.astype(dtype), self._rule()
+        code, *moments = getattr(self, "_moments", (None,))
+        if code != rule.code:
+            return begin(rule, parameters)
+        return Moving(parameters, *(m.astype(dtype) for m in moments), self.t_)
 
     def _go_on(self, blocks, first):
         """Go through some rows once more, from where the last call left off."""
         if self.rule == "lbfgs":
             raise ValueError("partial_fit goes on by mini-batches; choose another rule than 'lbfgs'.")
-        blocks, targets = self._targets(blocks) if first else (self._known_targets(blocks), {})
         if first:
-            scaling = self._scaling(blocks)
+            (blocks, targets), scaling = self._targets(blocks), self._scaling(blocks)
             self._order_seed, start_seed = seeds(self._seed())
             start = draw_parameters(self._shape(), np.random.default_rng(start_seed), blocks.dtype, self.start)
             moving, self.n_iter_ = begin(self._rule(), start), 0
         else:
-            scaling = getattr(self, "mean_", None), getattr(self, "scale_", None)
-            moving = Moving(self.parameters_.copy(), *(m.copy() for m in self._moments), self.t_)
-        lesson = self._plan(blocks, self._order_seed, scaling, blocks.dtype, 0.0)
+            (blocks, targets), (_, _, *scaling) = self._known_targets(blocks), self._network()
+            moving = self._moving(blocks.dtype)
+        lesson = self._plan(blocks, self._order_seed, scaling)
         going = Going(moving, np.random.default_rng([lesson.seed, 0, self.n_iter_]), 0, 0.0, 0.0)
         going, _ = fold(blocks, partial(visit_block, lesson=lesson), going)
-        self._keep(State(0, *going.moving, 0.0, 0, moving.parameters[:0], ()), blocks.dtype, scaling)
-        vars(self).update(targets)
+        self._keep(State(0, *going.moving, 0.0, 0, moving.parameters[:0], ()), blocks.dtype, scaling, targets)
         self.loss_, self.n_iter_ = going.total / going.weight, self.n_iter_ + 1
         for name in ("seed_", "trace_", "converged_", "validation_scores_"):
             vars(self).pop(name, None)
@@ -312,7 +322,9 @@ class Multilayer(Iterative, Estimator):
     def _network(self):
         """Return shape, parameters, means and scales, checked before compiled code reads them."""
         check_is_fitted(self)
-        shape = self._shape()
+        shape, sizes = self._shape(), self._sizes()
+        if sizes != self._layout:
+            raise ValueError(f"The network was fitted with the layers {self._layout} and is now to have {sizes}: fit it again.")
         if self.parameters_.shape != (n_parameters(shape),):
             raise ValueError(f"parameters_ has the shape {self.parameters_.shape}, which is not that of a fit.")
         return tuple(shape), self.parameters_, getattr(self, "mean_", None), getattr(self, "scale_", None)

@@ -8,6 +8,7 @@ import numpy as np
 from lemmata.core.certificate import SAME_LIMIT, TINY, Check, same
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import as_output
+from lemmata.core.visits import unit_of
 from lemmata.neural_network.epochs import parameters_of
 from lemmata.neural_network.losses import pair
 from lemmata.neural_network.network import LIMIT, difference
@@ -25,11 +26,11 @@ def checks_of(model, blocks):
     _, parameters, mean, scale = model._network()
     blocks, targets = model._targets(blocks)
     scaling = model._scaling(blocks)
-    run = model._run(blocks, model.seed_, scaling)
+    run = model._run(blocks, model.seed_, scaling, targets)
     again = as_output(parameters_of(run.state), parameters.dtype)
     checks = [
         same(parameters, again, "weights", "the same steps lead to these weights"),
-        same(model.loss_, run.trace[-1], "loss", "and to this loss"),
+        same(model.loss_, run.objective, "loss", "and to this loss"),
         Check("steps", abs(model.t_ - getattr(run.state, "steps", 0)), 0.0, "proof", "after as many steps"),
     ]
     if model.standardize:
@@ -60,7 +61,7 @@ def back_propagation(model, blocks, scaling):
 
 def rest(model, blocks, scaling):
     """Tell how large the gradient over all rows still is; judge it where the fit was to end at rest."""
-    _, gradient = model._objective(blocks, scaling, model.parameters_.astype(float))
+    _, gradient = model._objective(blocks, scaling, unit_of(blocks)[0], model.parameters_.astype(float))
     limit = model.tol if model.rule == "lbfgs" and model.tol is not None else np.inf  # mini-batches end near rest, not at it
     claim = "no entry of the gradient of the penalized mean loss over all rows is larger"
     return Check("rest", float(np.abs(gradient).max()), limit, "local", claim)

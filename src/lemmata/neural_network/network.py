@@ -10,6 +10,7 @@ once more, in plain NumPy.
 import numpy as np
 
 from lemmata.core.certificate import TINY, Certificate, Check, length
+from lemmata.core.data import as_matrix
 from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
 from lemmata.neural_network.activations import NAMES
@@ -44,7 +45,7 @@ class Network:
         "softmax"; one name is for all layers.
     start : Variance of the weights to start from: "glorot", or "he" for ReLU; biases are zero.
     random_state : Seed of them.
-    dtype : Precision of everything.
+    dtype : Precision of everything, float64 or float32.
 
     Attributes
     ----------
@@ -64,6 +65,8 @@ class Network:
     """
 
     def __init__(self, layers, activations, *, start="glorot", random_state=None, dtype=np.float64):
+        if np.dtype(dtype) not in (np.float64, np.float32):
+            raise ValueError(f"dtype must be float64 or float32, got {np.dtype(dtype)}.")
         layers = list(layers)
         names = [activations] * (len(layers) - 1) if isinstance(activations, str) else list(activations)
         self.shape = new_shape(layers, names)
@@ -107,9 +110,8 @@ class Network:
         """
         X, room = self._room(X)
         n, shape = len(X), self.shape
-        code, Y, weight = loss_of(shape, loss), targets_of(y, n, shape.sizes[-1], X.dtype), np.ones(n, X.dtype)
-        if sample_weight is not None:
-            weight[:] = sample_weight
+        code, weight = loss_of(shape, loss), weights_of(sample_weight, n, X.dtype)
+        Y = targets_of(y, n, shape.sizes[-1], X.dtype)
         last, gradient = len(shape.codes), np.zeros_like(self.parameters)
         with serial_blas():
             forward(shape, self.parameters, room, n, 0.0, UNMOVED)
@@ -119,9 +121,9 @@ class Network:
         return value, gradient
 
     def _room(self, X):
-        X = np.ascontiguousarray(X, dtype=self.parameters.dtype)
-        if X.ndim != 2 or X.shape[1] != self.shape.sizes[0]:
-            raise ValueError(f"X must have rows of {self.shape.sizes[0]} numbers, got the shape {X.shape}.")
+        X = np.ascontiguousarray(as_matrix(X)[0], dtype=self.parameters.dtype)
+        if len(X) == 0 or X.shape[1] != self.shape.sizes[0]:
+            raise ValueError(f"X must have rows of {self.shape.sizes[0]} numbers, at least one; got the shape {X.shape}.")
         room = room_of(new_rooms(self.shape, 1, len(X), X.dtype), 0)
         room.values[: X.size] = X.ravel()
         return X, room
@@ -135,14 +137,31 @@ def loss_of(shape, loss=None):
 
 
 def targets_of(y, n_rows, n_units, dtype):
-    """Return targets as a matrix with one row for each row of the table, checked before compiled code reads them."""
+    """Return targets as a matrix with a column for each output, checked before compiled code reads them.
+
+    Examples
+    --------
+    >>> targets_of([1, 0], 2, 3, float)
+    array([[0., 1., 0.],
+           [1., 0., 0.]])
+    """
     Y = np.asarray(y, dtype=dtype)
     Y = np.ascontiguousarray(Y[:, None] if Y.ndim == 1 else Y)
     if Y.shape not in ((n_rows, n_units), (n_rows, 1)):
         raise ValueError(f"y must have the shape {(n_rows, int(n_units))}, or a single column of classes; got {Y.shape}.")
-    if Y.shape[1] != n_units and not np.isin(Y, np.arange(n_units)).all():
+    if Y.shape[1] == n_units:
+        return Y
+    if not np.isin(Y, np.arange(n_units)).all():
         raise ValueError(f"A single column of y holds numbers of outputs, 0 to {n_units - 1}.")
-    return Y
+    return np.eye(n_units, dtype=dtype)[Y[:, 0].astype(int)]
+
+
+def weights_of(sample_weight, n_rows, dtype):
+    """Return a weight for each row, checked before compiled code reads them."""
+    weight = np.ones(n_rows, dtype) if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=dtype)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"sample_weight must hold one number for each of {n_rows} rows, got the shape {weight.shape}.")
+    return weight
 
 
 PLAIN = {
@@ -211,8 +230,7 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=LIMIT)
     """
     value, gradient = network.backward(X, y, sample_weight, loss=loss)
     shape, n = network.shape, len(X)
-    Y = targets_of(y, n, shape.sizes[-1], float)
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    Y, weight = targets_of(y, n, shape.sizes[-1], float), weights_of(sample_weight, n, float)
     error = difference(shape, network.parameters, gradient, X, Y, weight, loss_of(shape, loss), value)
     claim = "every derivative is that of central differences"
     return Certificate(Check("back-propagation", error, limit, "proof", claim), subject=repr(network))

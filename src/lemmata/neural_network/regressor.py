@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import _fit_context
 
 from lemmata.core.estimator import Regressor, as_output
-from lemmata.core.moments import spread_block
+from lemmata.core.moments import ROUNDING, spread_block
 from lemmata.linear_model.stochastic import mixed
 from lemmata.neural_network.multilayer import Multilayer
 from lemmata.neural_network.passes import output_block
@@ -27,6 +27,10 @@ class Scaled:
     def __call__(self, Y):
         """Center and scale."""
         return (np.asarray(Y, dtype=float) - self.mean) / self.scale
+
+
+def _scaled(blocks, mean, scale):
+    return blocks.with_target(Scaled(mean, scale)), {"target_mean_": mean, "target_scale_": scale}
 
 
 def matrix(y):
@@ -57,7 +61,7 @@ class MLPRegressor(Regressor, Multilayer):
     rule : How gradients become steps: "adam", "sgd", "momentum", "adagrad", "rmsprop", or a rule of `lemmata.optimize`, which
         then also says how long steps are; "lbfgs" takes all rows at once, and goes on until the weights are at rest.
     alpha : Weight α of the penalty α/2 ‖W‖² that is added to the sum of the losses of a batch; biases are free.
-    batch_size : Weight of a batch: rows, if they have no weights. "auto" is a tenth of the rows, but 16 to 200.
+    batch_size : Weight of a batch: rows, if they have no weights. "auto" is a tenth of that of the table, but 16 to 200.
     learning_rate_init : Length of steps, unless `rule` is a rule of its own.
     dropout : Chance that a hidden unit is left out of a step.
     clip : Longest gradient of a step; longer ones are shortened. None for any.
@@ -69,7 +73,7 @@ class MLPRegressor(Regressor, Multilayer):
     n_iter_no_change : Epochs.
     shuffle : Whether rows are visited in an order that is drawn anew in every epoch, within each block.
     early_stopping : Whether rows are held out, whose score then decides when to stop, and which weights are kept.
-    validation_fraction : Share of the rows that are held out.
+    validation_fraction : Share of the rows that are held out; they are two at least.
     random_state : Seed of the start, of the order of the rows, of those held out and of the units left out. The same seed gives
         the same bits for any number of threads, from memory, Parquet or Dask.
     verbose : 1 shows a progress bar.
@@ -83,7 +87,7 @@ class MLPRegressor(Regressor, Multilayer):
     target_mean_, target_scale_ : The same of the targets.
     loss_ : Penalized mean loss over the last epoch, each batch before its step.
     n_iter_ : Epochs.
-    t_ : Steps.
+    t_ : Steps of the rule.
     converged_ : Whether the loss had stopped falling.
     trace_ : Loss of each epoch (also as `loss_curve_`).
     validation_scores_ : Score of the rows held out after each epoch, with `early_stopping`.
@@ -122,10 +126,11 @@ class MLPRegressor(Regressor, Multilayer):
     def _table(self, X, y, sample_weight, *, reset):
         blocks = self._blocks(X, y, sample_weight, reset=reset, order="C", multi_output=True)
         target = np.asarray(blocks.first()[1])
+        n_columns = matrix(target).shape[1]
         if reset:
-            self._outputs, self._single = 1 if target.ndim == 1 else target.shape[1], target.ndim == 1
-        elif (1 if target.ndim == 1 else target.shape[1]) != self._outputs:
-            raise ValueError(f"y has {target.shape[1:] or 1} columns, and the model was fitted to {self._outputs}.")
+            self._outputs, self._single = n_columns, target.ndim == 1
+        elif n_columns != self._outputs:
+            raise ValueError(f"y has {n_columns} columns, and the model was fitted to {self._outputs}.")
         if blocks.home == "memory" and blocks.n_blocks > 1:
             first = matrix(blocks.aligned[0])[:, 0]
             blocks = mixed(blocks, np.searchsorted(np.quantile(first, QUARTERS), first))
@@ -141,10 +146,10 @@ class MLPRegressor(Regressor, Multilayer):
         if not self.standardize:
             return blocks, {}
         found = blocks.reduce(spread_of_targets)
-        return blocks.with_target(Scaled(found.mean, found.scale)), {"target_mean_": found.mean, "target_scale_": found.scale}
+        return _scaled(blocks, found.mean, found.scale)
 
     def _known_targets(self, blocks):
-        return blocks.with_target(Scaled(self.target_mean_, self.target_scale_)) if hasattr(self, "target_mean_") else blocks
+        return _scaled(blocks, self.target_mean_, self.target_scale_) if hasattr(self, "target_mean_") else (blocks, {})
 
     def _marks(self, outputs, Y, weight):
         """Add up weights, targets, their squares, and squared errors."""
@@ -154,7 +159,10 @@ class MLPRegressor(Regressor, Multilayer):
 
     def _score_of(self, sums):
         weight, total, squares, errors = sums
-        return float(1 - errors / max(squares - total**2 / weight, np.finfo(float).tiny))
+        varied = squares - total**2 / weight
+        if varied <= ROUNDING * squares:  # targets that are all alike: errors in their units, the deviation of all if scaled
+            varied = weight
+        return float(1 - errors / varied)
 
     def predict(self, X):
         """Predict the target of each row."""

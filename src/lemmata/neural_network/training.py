@@ -2,8 +2,7 @@
 
 A step lowers the mean of w ℓ over a batch plus α/2 ‖W‖² over the weight of the batch. A weight of k is k copies of a row, side
 by side: the rows, in the order of their visits, are laid end to end, each as long as its weight, and the line is cut into
-batches of equal length; a row that lies across a cut is in both batches, with its share. Weights that are all below one are no
-counts, and are taken relative to their mean.
+batches of equal length; a row that lies across a cut is in both batches, with its share.
 
 The rows of a batch are cut into parts, their number fixed by the size of a batch alone; each part is carried forward and
 backward by one thread, into a gradient of its own. The threads meet (`core.meeting`), add the gradients of the parts in their
@@ -35,6 +34,7 @@ from lemmata.neural_network.losses import finish
 from lemmata.neural_network.sparse_layer import enter, entered, leave
 from lemmata.neural_network.steps import PIECE, Steps, move, room_for_squares
 
+SMALLEST = 16  # weight of a batch that is a tenth of the table
 PART_WORK = 1 << 19  # multiplications of a part at least, some ten microseconds: less would be spent on meeting
 MOST_PARTS = 8
 MANY_PIECES = 8  # for each thread that helps to move parameters without a part of its own
@@ -95,8 +95,6 @@ def cut(weight, order, batch_size):
     """
     n = len(order)
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=float)[order]
-    if w.max() < 1:
-        w = w / w.mean()
     ends = np.cumsum(w)
     total = ends[-1]
     n_batches = int(min(max(np.ceil(total / batch_size), 1), n))
@@ -105,6 +103,11 @@ def cut(weight, order, batch_size):
     cuts = np.unique(cuts)
     first, last = np.searchsorted(ends, cuts[:-1], side="right"), np.searchsorted(ends, cuts[1:], side="left") + 1
     return Batches(np.asarray(order, np.int64), first, np.minimum(last, n), w, ends - w, cuts)
+
+
+def batch_of(batch_size, total, largest):
+    """Return the weight of a batch; if it is ours to choose, a tenth of the weight of the table, within bounds."""
+    return int(min(max(total // 10, SMALLEST), largest)) if batch_size == "auto" else int(batch_size)
 
 
 def n_parts(shape, batch_size, held=None):
