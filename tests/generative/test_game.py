@@ -1,5 +1,7 @@
 """The adversarial game on finite sets, against the catalogue's numbers, brute force and a convex solver; two samples."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -89,6 +91,15 @@ def test_a_generator_finds_values_that_it_never_made():
         (lambda: adversarial_game(P, Q, rate=0.0), "rate"),
         (lambda: optimal_discriminator([0.5, 0.2], [0.5, 0.5]), "sum to 1"),
         (lambda: mmd_test(np.ones((3, 2)), np.ones((3, 3))), "same columns"),
+        (lambda: mmd_test([[1.0], [np.nan]], np.ones((3, 1))), "Input X contains NaN in row 1"),
+        (lambda: mmd_test(np.ones((3, 1)), [[1.0], [2.0], [np.inf]]), "Input Y contains infinity in row 2"),
+        (lambda: mmd_test([["a"], ["b"]], np.ones((3, 1))), "Expected numbers"),
+        (lambda: mmd_test(np.ones(3), np.ones(3)), "a table with rows and columns"),
+        *((partial(mmd_test, np.eye(2), np.eye(2), gamma=g), "gamma must be positive") for g in (0, -1.0, np.nan, np.inf)),
+        *(
+            (partial(mmd_test, np.eye(2), np.eye(2), n_permutations=n), "n_permutations must be a whole number of at least 1")
+            for n in (0, -3, 2.5)
+        ),
     ],
 )
 def test_nonsense_is_refused(call, match):
@@ -118,3 +129,15 @@ def test_p_values_of_equal_laws_are_uniform_and_others_are_found():
     assert kstest(p, "uniform").pvalue > 1e-3
     assert mmd_test(rng.normal(size=(50, 2)), 2 * rng.normal(size=(50, 2)), random_state=0).p_value < 0.01
     assert mmd_test(np.ones((4, 1)), np.ones((3, 1)), random_state=0).p_value == 1.0
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-200, 2.0**-30, 1.0, 1e200, 1e307])
+def test_units_do_not_matter_for_two_samples(size):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 0.5
+    plain, found = mmd_test(X, Y, random_state=0), mmd_test(size * X, size * Y, random_state=0)
+    assert found.p_value == pytest.approx(plain.p_value, abs=0.01)  # numbers near 1e-320 have four digits
+    assert found.mmd2 == pytest.approx(plain.mmd2, rel=1e-9 if size > 1e-300 else 0.1)
+    if 1e-100 < size < 1e100:
+        given = mmd_test(size * X, size * Y, gamma=plain.gamma / size**2, random_state=0)
+        assert given.mmd2 == pytest.approx(plain.mmd2, rel=1e-9)

@@ -4,12 +4,13 @@ from copy import deepcopy
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
 import lemmata
 from lemmata.core.threads import serial_blas
-from lemmata.generative import GenerativeAdversarialNetwork, mmd_test
+from lemmata.generative import GenerativeAdversarialNetwork, VariationalAutoencoder, mmd_test
 from lemmata.generative.gan_certificate import ASIDE, Law, judge_loss, maker_loss
 from lemmata.generative.gan_kernels import Plan, Players, discriminator_gradient, generator_gradient, judge, train_block
 from lemmata.neural_network.layers import draw_parameters, forward, new_rooms, new_shape, room_of, unit_rows
@@ -107,6 +108,19 @@ def trained(n_threads, weight=None, rows=None, n_critic=1, hidden=(256,)):
         return train_block(plan, both, rows_of(X, None, None, float), weight, 1.0, 300, True, rng)
 
 
+def test_both_are_seen_through_the_same_noise():
+    """Rows and draws are all zero, so that nothing but noise could tell them apart."""
+    law, rng = players(), np.random.default_rng(7)
+    law.parameters[: law.split] = 0.0
+    maker, judging = (begin(Adam(1e-12), p.copy()) for p in np.split(law.parameters, [law.split]))
+    both, rows = Players(maker, judging, maker.parameters.copy()), rows_of(np.zeros((2000, D)), None, None, float)
+    still, moving = (new_steps(Adam(rate), [shape], float) for rate, shape in ((1e-12, law.maker), (0.01, law.judge)))
+    plan = plan_of(law)._replace(noise=1.0, generator_steps=still, discriminator_steps=moving)
+    for _ in range(30):
+        both, value, weight = train_block(plan, both, rows, None, 1.0, 200, True, rng)
+    assert value / weight == pytest.approx(-np.log(4), abs=0.02)  # with noise on either alone it is above −1
+
+
 @pytest.mark.parametrize("n_critic", [1, 2])
 def test_threads_share_a_batch_and_leave_the_bits_alone(n_critic):
     one, two, three = (trained(t, n_critic=n_critic) for t in (1, 2, 3))
@@ -116,6 +130,49 @@ def test_threads_share_a_batch_and_leave_the_bits_alone(n_critic):
             assert a.parameters.tobytes() == b.parameters.tobytes()
         assert one[0].average.tobytes() == other[0].average.tobytes()
         assert one[1:] == other[1:]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("cls", [GenerativeAdversarialNetwork, VariationalAutoencoder])
+def test_weights_are_visits_of_the_table_wherever_it_is_cut(cls):
+    X, weight = heaps(120, 0), np.repeat([0.1, 0.4, 0.25, 0.25], 30)  # in a block of thirty rows they are all the same
+    options = {"hidden_layer_sizes": (4,), "max_iter": 2, "random_state": 0}
+    with lemmata.config(block_rows=30):
+        low, high = (cls(2, **options).fit(X, sample_weight=w) for w in (weight, 4 * weight))
+    assert low.t_ == high.t_
+    np.testing.assert_allclose(low.parameters_, high.parameters_, rtol=0, atol=1e-9)
+    equal, plain = (cls(2, **options).fit(X, sample_weight=w) for w in (np.full(120, 0.3), None))
+    np.testing.assert_allclose(equal.parameters_, plain.parameters_, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match=r"the weights of a block of rows add up to 1.2e\+11: divide sample_weight by"):
+        cls(2, **options).fit(X, sample_weight=np.full(120, 1e9))
+
+
+@pytest.mark.parametrize("cls", [GenerativeAdversarialNetwork, VariationalAutoencoder])
+def test_a_fit_that_was_interrupted_is_certified_as_that_of_its_epochs(cls):
+    X, options = heaps(100, 0), {"hidden_layer_sizes": (4,), "random_state": 0}
+    stop = StopAfter(3)
+    model = cls(2, max_iter=9, **options).set_callbacks(stop).fit(X)
+    assert model.n_iter_ == 3
+    assert model.certify(X).holds
+    model.t_ += 1
+    assert not model.certify(X).holds
+
+
+class StopAfter:
+    """A callback that stops a fit after some epochs."""
+
+    def __init__(self, epochs):
+        self.left = epochs
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context):
+        self.left -= context.task_name == "iteration"
+        return self.left == 0
 
 
 def test_a_weight_is_a_number_of_visits():
@@ -220,8 +277,30 @@ def test_the_latent_space_is_walked_through():
     np.testing.assert_allclose(model.discriminator_.units(scaled)[-2], model.transform(X), rtol=1e-9, atol=1e-12)
     plain = GenerativeAdversarialNetwork(2, hidden_layer_sizes=(), max_iter=1, random_state=0).fit(X)
     np.testing.assert_allclose(plain.transform(X), (X - plain.mean_) / plain.scale_, rtol=1e-12)
-    with pytest.raises(ValueError, match="3 latent coordinates"):
+    with pytest.raises(ValueError, match=r"Z has the shape \(1, 2\), and a row holds 3 latent coordinates"):
         model.generate([[0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("walk", "match"),
+    [
+        (lambda model: model.latent_walk(5), "whole number from 0 to 2; got 5"),
+        (lambda model: model.latent_walk("a"), "whole number from 0 to 2; got 'a'"),
+        (lambda model: model.latent_walk(n=2.5), "n must be a whole number"),
+        (lambda model: model.latent_walk(start=np.zeros((2, 3))), "one point of the latent space, got 2"),
+        (lambda model: model.latent_grid(axes=(0, 5)), "whole number from 0 to 2; got 0, 5"),
+        (lambda model: model.latent_grid(axes=(0, 0)), r"two different coordinates, got \(0, 0\)"),
+        (lambda model: model.latent_grid(axes=(0, 1, 2)), r"two different coordinates, got \(0, 1, 2\)"),
+        (lambda model: model.interpolate(np.zeros(3), np.zeros(2)), r"got the shapes \(3,\) and \(2,\)"),
+        (lambda model: model.interpolate(np.zeros(2), np.zeros(2)), "a row holds 3 latent coordinates"),
+        (lambda model: model.generate([[0.0, np.nan, 0.0]]), "Input Z contains NaN in row 0; clean or impute it first"),
+        (lambda model: model.generate([["a", "b", "c"]]), "Expected numbers, got an array of"),
+    ],
+)
+def test_ways_that_lead_nowhere_are_refused(walk, match):
+    model = GenerativeAdversarialNetwork(3, hidden_layer_sizes=(4,), max_iter=1, random_state=0).fit(heaps(50, 0))
+    with pytest.raises(ValueError, match=match):
+        walk(model)
 
 
 @pytest.mark.parametrize("options", [{}, {"objective": "minimax", "penalty": 0.0, "n_critic": 3, "noise": 0.1, "average": 0.0}])
@@ -258,3 +337,16 @@ def test_draws_of_a_good_fit_are_not_told_from_rows_held_out():
 def test_nonsense_is_refused(options, match):
     with pytest.raises(ValueError, match=match), np.errstate(all="ignore"):
         GenerativeAdversarialNetwork(2, **({"hidden_layer_sizes": (4,)} | options)).fit(heaps(50, 0))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "match"),
+    [
+        (lambda X: np.where(X[7] == X, np.nan, X), r"^Input X contains NaN in row 7; clean or impute it first\.$"),
+        (lambda X: np.where(X[7] == X, "red", X.astype(object)), "^Expected numbers, got an array of object"),
+        (lambda X: pd.DataFrame({"a": X[:, 0], "b": "red"}), r"^Column 'b' holds .*, not numbers; encode it or leave it out"),
+    ],
+)
+def test_rows_that_are_no_numbers_are_refused_in_one_sentence(spoil, match):
+    with pytest.raises(ValueError, match=match):
+        GenerativeAdversarialNetwork(2, hidden_layer_sizes=(4,)).fit(spoil(heaps(50, 0)))

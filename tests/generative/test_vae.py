@@ -9,8 +9,10 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
+from lemmata.core.blocks import Blocks
 from lemmata.decomposition import ProbabilisticPCA
 from lemmata.generative import VariationalAutoencoder
+from lemmata.generative.vae_law import mean_bounds
 from lemmata.neural_network.layers import layer
 from lemmata.optimize import inverse
 from lemmata.optimize.rules import Adam
@@ -178,6 +180,22 @@ def test_draws_have_the_law(bits, curve):
     assert np.array_equal(drawn, model.sample(20_000, random_state=0))
 
 
+def test_draws_scatter_by_the_noise_that_is_given(curve):
+    X, _ = curve
+    model = VariationalAutoencoder(1, noise_variance=4.0, hidden_layer_sizes=(4,), tol=None, max_iter=1, random_state=0).fit(X)
+    around = model.inverse_transform(np.random.default_rng(0).standard_normal((50_000, 1))).var(axis=0)
+    variance = model.sample(50_000, random_state=0).var(axis=0)
+    np.testing.assert_allclose((variance - around) / model.scale_**2, 4.0, rtol=0.05)  # six standard errors
+
+
+def test_doubts_of_means_are_as_large_as_they_vary(bits):
+    X, model = bits
+    blocks, law = Blocks.of(X[:40], None), model._law()
+    found = [mean_bounds(blocks, law, 16, seed) for seed in range(300)]
+    means, errors = (np.array([pair[part] for pair in found]) for part in (0, 1))
+    np.testing.assert_allclose(errors.mean(axis=0), means.std(axis=0), rtol=0.2)  # of three hundred, five standard errors
+
+
 def test_the_latent_space_is_walked_through(curve):
     X, model = curve
     Z = model.transform(X)
@@ -217,6 +235,22 @@ def test_what_is_said_of_a_row_depends_on_nothing_else(bits):
     weight = np.arange(len(X)) % 3
     repeated = np.repeat(X, weight, axis=0)
     assert model.score(X, sample_weight=weight) == pytest.approx(model.score(repeated), rel=1e-12)
+
+
+@pytest.mark.parametrize(("hidden", "dtype"), [((), np.float64), ((16,), np.float64), ((16,), np.float32)])
+def test_rows_far_off_are_improbable_and_no_more_than_that(hidden, dtype):
+    X = plane(100).astype(dtype)
+    model = VariationalAutoencoder(2, hidden_layer_sizes=hidden, tol=None, max_iter=5, random_state=0).fit(X)
+    sizes = np.array([[0.0], [1e3], [1e5], [1e8], [1e30]], dtype)
+    rows = np.concatenate([sizes, -sizes]) + X[:1]
+    with np.errstate(over="ignore"):  # of the last row, in single precision
+        logs = np.array([model.elbo(rows), model.score_samples(rows)])
+    assert not np.isnan(logs).any()
+    assert (logs[:, [1, 2, 3, 4, 6, 7, 8, 9]] < logs[:, :1]).all()
+    assert np.isfinite(logs[:, :4]).all()
+    posterior = model.posterior(rows[:4])
+    assert (posterior.std > 0).all()
+    assert np.isfinite(posterior.std).all()
 
 
 def test_noise_may_be_given_and_columns_have_any_units(curve):
@@ -268,5 +302,7 @@ def test_wrong_coordinates_are_refused(curve):
     _, model = curve
     with pytest.raises(ValueError, match="1 latent coordinates"):
         model.inverse_transform([[0.0, 1.0]])
+    with pytest.raises(ValueError, match=r"got the shapes \(2,\) and \(1,\)"):
+        model.interpolate([0.0, 1.0], [0.0])
     with pytest.raises(ValueError, match="whole number"):
         model.sample(0)

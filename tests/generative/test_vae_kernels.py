@@ -170,6 +170,10 @@ def test_a_weight_is_a_number_of_visits():
     batches = lay_out(2, np.array([0.5, 1.5]), 1.0, 10, None)
     assert batches.order.tolist() == [0, 1, 1]
     assert batches.weight.tolist() == [0.5, 1.0, 0.5]
+    batches = lay_out(3, [2.5, 0, 1], 1.0, 2, None)
+    assert batches.order.tolist() == [0, 0, 0, 2]
+    assert batches.weight.tolist() == [1.0, 1.0, 0.5, 1.0]
+    assert lay_out(2, np.array([0.2, 0.6]), 1.0, 10, None).weight.tolist() == [0.2, 0.6]  # in the unit that is given
 
 
 def test_normals_are_normal_and_states_belong_to_rows():

@@ -26,14 +26,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
+from lemmata.core.visits import unit_of
 from lemmata.generative.gan_certificate import Law, certificate, hidden_block, logit_block, made, value_at
 from lemmata.generative.gan_kernels import Plan, Players, train_block
-from lemmata.generative.latent import LatentEstimator, Lesson, batch_of, hidden_sizes, network_of, rule_of, whole_number
-from lemmata.generative.visits import unit_of
+from lemmata.generative.latent import LARGEST, LatentEstimator, Lesson, ends_of, network_of, rule_of, whole_number
 from lemmata.linear_model.stochastic import fold
-from lemmata.neural_network.layers import draw_parameters, n_parameters, new_shape
+from lemmata.neural_network.layers import draw_parameters, hidden_sizes, n_parameters, new_shape
 from lemmata.neural_network.passes import rows_of
 from lemmata.neural_network.steps import Moving, begin, new_steps
+from lemmata.neural_network.training import batch_of
 from lemmata.optimize.rules import RULES, Adam, Rule
 
 SHORT = 0.5  # Adam's memory of gradients: a game turns, and what was downhill ten steps ago is not (Radford et al., ICLR 2016)
@@ -52,6 +53,11 @@ class State(NamedTuple):
     discriminator_moments2: np.ndarray
     discriminator_steps: int
     average: np.ndarray
+
+    @property
+    def steps(self):
+        """Steps of the discriminator."""
+        return self.discriminator_steps
 
 
 class Going(NamedTuple):
@@ -107,6 +113,7 @@ class GenerativeAdversarialNetwork(LatentEstimator):
     value_ : Value of the game at these players, from all rows and 4,096 draws.
     seed_ : Seed of the start, the order of the visits and the draws.
     n_iter_ : Epochs.
+    t_ : Steps of the discriminator.
     converged_ : Whether all epochs were played.
     trace_ : Mean value of the game over the visits of each epoch; −log 4 = −1.386 where the discriminator knows nothing.
 
@@ -121,7 +128,7 @@ class GenerativeAdversarialNetwork(LatentEstimator):
     >>> model.discriminate(X).shape, model.transform(X).shape, model.latent_walk(n=5).shape
     ((500,), (500, 32), (5, 1))
     >>> [check.name for check in model.certify(X)]
-    ['weights', 'value', 'means', 'scales', 'discriminator', 'generator', 'two samples']
+    ['weights', 'value', 'steps', 'means', 'scales', 'discriminator', 'generator', 'two samples']
     """
 
     _parameter_constraints = {
@@ -233,7 +240,7 @@ class GenerativeAdversarialNetwork(LatentEstimator):
         steps = [new_steps(rule, [shape], dtype, self.alpha, self.clip) for rule, shape in zip(rules, shapes, strict=True)]
         numbers = (float(self.noise), float(self.penalty), int(self.n_critic), float(self.average))
         plan = Plan(*shapes, self.objective == "minimax", *numbers, *steps)
-        lesson = Lesson(plan, unit, batch_of(self.batch_size, total), bool(self.shuffle), *scaling, int(order_seed))
+        lesson = Lesson(plan, unit, batch_of(self.batch_size, total, LARGEST), bool(self.shuffle), *scaling, int(order_seed))
         maker, judge = (begin(rule, draw_parameters(s, rng, dtype)) for rule, s in zip(rules, shapes, strict=True))
         return partial(self._epoch, blocks, lesson), State(0, *maker, *judge, maker.parameters.copy())
 
@@ -252,7 +259,7 @@ class GenerativeAdversarialNetwork(LatentEstimator):
         """Give the fitted attributes that everything else follows from."""
         maker = state.average if self.average > 0 else state.generator
         parameters = as_output(np.concatenate([maker, state.discriminator]), dtype)
-        return {"parameters_": parameters, "mean_": scaling[0], "scale_": scaling[1]}
+        return {"parameters_": parameters, "mean_": scaling[0], "scale_": scaling[1], "t_": state.steps}
 
     def _law(self):
         """Return the fitted players, checked before compiled code reads them."""
@@ -303,7 +310,7 @@ class GenerativeAdversarialNetwork(LatentEstimator):
 
     def interpolate(self, a, b, n=10):
         """Give n rows on the way from one point of the latent space to another, on a straight line."""
-        first, last = self._latent(np.stack([np.asarray(a, dtype=float), np.asarray(b, dtype=float)]), "a and b")
+        first, last = self._latent(ends_of(a, b), "a and b")
         return self._between(first, last, n)
 
     @property
@@ -314,7 +321,4 @@ class GenerativeAdversarialNetwork(LatentEstimator):
         """Prove the fit by repeating it, and derivatives by differences; tell how far draws are from rows."""
         law = self._law()
         blocks = self._blocks(X, sample_weight=sample_weight, reset=False, order="C")
-        scaling = self._scaling(blocks)
-        state = self._run(blocks, self.seed_, scaling).state
-        again = self._attributes(state, scaling, self.parameters_.dtype)
-        return certificate(self, blocks, law, again, self._scale_checks(scaling))
+        return certificate(self, blocks, law, *self._again(blocks))

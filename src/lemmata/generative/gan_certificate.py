@@ -147,12 +147,12 @@ def two_samples(model, blocks):
     return Check("two samples", p_value, np.inf, "evidence", claim)
 
 
-def certificate(model, blocks, law, again, scales):
-    """Check a fitted `GenerativeAdversarialNetwork` against the rows; `again` are the attributes of the fit, repeated."""
+def certificate(model, blocks, law, again, others):
+    """Check a fitted `GenerativeAdversarialNetwork`; `again` are the attributes of the fit, repeated; `others`, checks."""
     checks = [
         same(model.parameters_, again["parameters_"], "weights", "the same visits and draws lead to these weights"),
         same(model.value_, value_at(blocks, law, model.seed_), "value", "value of the game at these players"),
-        *scales,
+        *others,
         *back_propagation(blocks, law, model.penalty, model.objective == "minimax"),
         two_samples(model, blocks),
     ]

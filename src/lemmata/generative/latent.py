@@ -4,26 +4,25 @@ A row is made from few coordinates z with the law N(0, I), by a network that is 
 so that their units do not matter; or all divided by one number, which keeps their proportions.
 """
 
-import warnings
 from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.certificate import same
+from lemmata.core.certificate import Check, same
+from lemmata.core.data import as_matrix, finite_rows
 from lemmata.core.estimator import Estimator, Iterative
-from lemmata.core.iterate import iterate
+from lemmata.core.iterate import KEEP_LAST, replay
 from lemmata.core.moments import ROUNDING, spread_block
 from lemmata.core.random import generator
 from lemmata.neural_network.activations import NAMES
 from lemmata.neural_network.network import Network
 from lemmata.optimize.rules import RULES, Rule
 
-SMALLEST, LARGEST = 16, 128  # visits of a batch that is a tenth of the table
+LARGEST = 128  # visits of a batch that is a tenth of the table
 
 
 class Lesson(NamedTuple):
@@ -41,19 +40,6 @@ class Lesson(NamedTuple):
 def rule_of(rule, rate):
     """Return a rule: one that is given, or that of a name with a rate."""
     return rule if isinstance(rule, Rule) else RULES[rule](rate)
-
-
-def hidden_sizes(sizes, name="hidden_layer_sizes"):
-    """Return numbers of hidden units, checked; one number is one layer."""
-    found = np.atleast_1d(np.asarray(sizes))
-    if found.ndim != 1 or (found.size and (found.dtype.kind not in "iu" or (found < 1).any())):
-        raise ValueError(f"{name} must hold whole numbers of at least 1, one for each hidden layer; got {sizes!r}.")
-    return [int(n) for n in found]
-
-
-def batch_of(batch_size, total):
-    """Return the number of visits in a batch; of a table with so many visits, if it is ours to choose."""
-    return int(min(max(total // 10, SMALLEST), LARGEST)) if batch_size == "auto" else int(batch_size)
 
 
 def network_of(shape, parameters):
@@ -97,16 +83,20 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterati
         """Run the fit; without data for callbacks it is a replay, which shows nothing and keeps nothing."""
         step, first = self._steps(blocks, seed, scaling)
         if given is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                return iterate(step, first, max_iter=self.max_iter, tol=0.0, name="replay")
+            return replay(step, first, max_iter=self.max_iter, ended=lambda state: state.steps >= self.t_)
 
         def fitted(state):
             return self._attributes(state, scaling, blocks.dtype)
 
-        options = {"tol": 0.0, "monotone": "down", "rounding": np.inf}  # the last state is the one to keep, up or down
         with self._fitting(blocks, **given) as fitting:
-            return fitting.iterate(step, first, **options, name=type(self).__name__, fitted=fitted)
+            return fitting.iterate(step, first, tol=0.0, **KEEP_LAST, name=type(self).__name__, fitted=fitted)
+
+    def _again(self, blocks):
+        """Repeat the fit; return its attributes, and checks of the steps, means and scales against them."""
+        scaling = self._scaling(blocks)
+        again = self._attributes(self._run(blocks, self.seed_, scaling).state, scaling, self.parameters_.dtype)
+        steps = Check("steps", abs(self.t_ - again["t_"]), 0.0, "proof", "after as many steps")
+        return again, [steps, *self._scale_checks(scaling)]
 
     def _scale_checks(self, scaling):
         """Check means and scales against the table."""
@@ -120,10 +110,22 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterati
     def _latent(self, Z, name="X"):
         """Return latent coordinates, checked."""
         check_is_fitted(self)
-        Z = check_array(Z, dtype=[np.float64, np.float32], input_name=name)
-        if Z.shape[1] != self.latent_dim:
-            raise ValueError(f"{name} has {Z.shape[1]} columns, and there are {self.latent_dim} latent coordinates.")
-        return Z
+        Z, _ = as_matrix(Z)
+        if len(Z) == 0 or Z.shape[1] != self.latent_dim:
+            raise ValueError(f"{name} has the shape {Z.shape}, and a row holds {self.latent_dim} latent coordinates.")
+        finite_rows(Z, int, allow_nan=False, name=name)
+        return Z.astype(np.float32 if Z.dtype == np.float32 else np.float64)
+
+    def _places(self, n, axes, start):
+        """Return n copies of a place to start from, the origin if None, once the coordinates to walk along are known."""
+        check_is_fitted(self)
+        if not all(isinstance(axis, Integral) and -self.latent_dim <= axis < self.latent_dim for axis in axes):
+            got = ", ".join(map(repr, axes))
+            raise ValueError(f"A latent coordinate is a whole number from 0 to {self.latent_dim - 1}; got {got}.")
+        Z = np.zeros((1, self.latent_dim)) if start is None else self._latent(np.atleast_2d(start), "start")
+        if len(Z) > 1:
+            raise ValueError(f"start is one point of the latent space, got {len(Z)} of them.")
+        return np.repeat(Z, n, axis=0)
 
     def latent_walk(self, axis=0, n=10, start=None):
         """Give rows made along one latent coordinate, at n equally probable places of it.
@@ -134,9 +136,7 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterati
         n : Number of rows.
         start : Latent coordinates that the others keep, (latent_dim,); the origin if None.
         """
-        check_is_fitted(self)
-        Z = np.zeros((1, self.latent_dim)) if start is None else self._latent(np.atleast_2d(start), "start")
-        Z = np.repeat(Z[:1], whole_number(n, "n"), axis=0)
+        Z = self._places(whole_number(n, "n"), (axis,), start)
         Z[:, axis] = norm.ppf((np.arange(n) + 0.5) / n)
         return self._decode(Z)
 
@@ -148,9 +148,10 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterati
         check_is_fitted(self)
         if self.latent_dim < 2:
             raise ValueError("A plane needs two latent coordinates; use latent_walk along the only one.")
-        Z = np.zeros((1, self.latent_dim)) if start is None else self._latent(np.atleast_2d(start), "start")
-        places = norm.ppf((np.arange(whole_number(n, "n")) + 0.5) / n)
-        Z = np.repeat(Z[:1], n * n, axis=0)
+        Z = self._places(whole_number(n, "n") ** 2, axes, start)
+        if len({axis % self.latent_dim for axis in axes}) != 2 or len(axes) != 2:
+            raise ValueError(f"axes must name two different coordinates, got {axes!r}.")
+        places = norm.ppf((np.arange(n) + 0.5) / n)
         Z[:, axes[0]], Z[:, axes[1]] = np.tile(places, n), np.repeat(places[::-1], n)
         return self._decode(Z).reshape(n, n, -1)
 
@@ -158,3 +159,11 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Iterati
         """Give rows made at n places on the line from one point of the latent space to another, both included."""
         shares = np.linspace(0, 1, whole_number(n, "n"))[:, None]
         return self._decode((1 - shares) * a + shares * b)
+
+
+def ends_of(a, b):
+    """Return the two ends of a way as the rows of a table."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise ValueError(f"a and b must be two points with as many numbers each, got the shapes {a.shape} and {b.shape}.")
+    return np.stack([a, b])

@@ -17,7 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
+from lemmata.core.data import as_matrix, finite_rows
 from lemmata.core.random import generator
+from lemmata.generative.latent import whole_number
+
+FARTHEST = 1e150  # a square that is still a number; rows as far apart as that, or farther, have nothing in common
 
 
 class TwoSamples(NamedTuple):
@@ -45,16 +49,26 @@ def mmd_test(X, Y, *, gamma=None, n_permutations=999, random_state=None):
     >>> bool(mmd_test(X, Y, random_state=0).p_value > 0.05), mmd_test(X, Y + 1, random_state=0).p_value
     (True, 0.001)
     """
-    X, Y = np.asarray(X, dtype=float), np.asarray(Y, dtype=float)
-    if X.ndim != 2 or Y.ndim != 2 or X.shape[1] != Y.shape[1] or min(len(X), len(Y)) < 2:
+    (X, _), (Y, _) = as_matrix(X), as_matrix(Y)
+    if X.shape[1] != Y.shape[1] or min(len(X), len(Y)) < 2:
         raise ValueError(
             f"Two tables with the same columns and at least two rows each are needed; got {X.shape} and {Y.shape}."
         )
-    rows, (n, m) = np.concatenate([X, Y]), (len(X), len(Y))
+    finite_rows(X, int, allow_nan=False)
+    finite_rows(Y, int, allow_nan=False, name="Y")
+    if gamma is not None and not 0 < gamma < np.inf:
+        raise ValueError(f"gamma must be positive and finite, or None; got {gamma!r}.")
+    whole_number(n_permutations, "n_permutations")
+    rows, (n, m) = np.concatenate([X, Y]).astype(float), (len(X), len(Y))
+    largest = float(np.abs(rows).max()) or 1.0
+    rows /= largest  # so that squares of distances neither vanish nor overflow
     if gamma is None:
         median = float(np.median(pdist(rows)))
-        gamma = 1 / median**2 if median > 0 else 1.0
-    K = np.exp(-gamma * cdist(rows, rows, "sqeuclidean"))
+        root = 1 / median if median > 0 else 1.0
+        gamma = root / largest * (root / largest)
+    else:
+        root = min(np.sqrt(gamma) * largest, FARTHEST)
+    K = np.exp(-cdist(root * rows, root * rows, "sqeuclidean"))
     np.fill_diagonal(K, 0.0)  # a row is not compared with itself
     rng, shares = generator(random_state), np.zeros((n + m, 1 + n_permutations))
     shares[:n, 0] = 1.0

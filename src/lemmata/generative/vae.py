@@ -31,15 +31,16 @@ from sklearn.utils.validation import check_is_fitted
 from lemmata.core.blocks import Largest
 from lemmata.core.estimator import as_output
 from lemmata.core.random import generator
-from lemmata.generative.latent import LatentEstimator, Lesson, batch_of, hidden_sizes, network_of, rule_of, whole_number
+from lemmata.core.visits import unit_of
+from lemmata.generative.latent import LARGEST, LatentEstimator, Lesson, ends_of, network_of, rule_of, whole_number
 from lemmata.generative.vae_certificate import certificate
 from lemmata.generative.vae_epochs import State, epoch
 from lemmata.generative.vae_kernels import Plan
 from lemmata.generative.vae_law import ELBO_DRAWS, Law, bounds_block, codes_block, decoded, mean_bounds
-from lemmata.generative.visits import unit_of
-from lemmata.neural_network.layers import draw_parameters, n_parameters, new_shape
+from lemmata.neural_network.layers import draw_parameters, hidden_sizes, n_parameters, new_shape
 from lemmata.neural_network.losses import CROSS_ENTROPY, SQUARED
 from lemmata.neural_network.steps import begin, new_steps
+from lemmata.neural_network.training import batch_of
 from lemmata.optimize.rules import RULES, Rule
 
 
@@ -95,6 +96,7 @@ class VariationalAutoencoder(LatentEstimator):
     elbo_ : Mean bound of a row, from 16 draws.
     seed_ : Seed of the start, the order of the visits and the draws.
     n_iter_ : Epochs.
+    t_ : Steps.
     converged_ : Whether the bound had stopped rising.
     trace_ : Minus the mean bound over the visits of each epoch, plus the penalty.
 
@@ -111,7 +113,7 @@ class VariationalAutoencoder(LatentEstimator):
     >>> bool(model.elbo(X).mean() < model.score(X))  # a lower bound of log p(x), and log p(x)
     True
     >>> [check.name for check in model.certify(X)]
-    ['weights', 'noise', 'bound', 'means', 'scales', 'back-propagation', 'below log p(x)']
+    ['weights', 'noise', 'bound', 'steps', 'means', 'scales', 'back-propagation', 'below log p(x)']
     """
 
     generative = True
@@ -232,7 +234,7 @@ class VariationalAutoencoder(LatentEstimator):
         steps = new_steps(rule, [encoder, decoder], dtype, self.alpha, self.clip)
         follows = loss == SQUARED and self.noise_variance == "learn"
         plan = Plan(encoder, decoder, loss, int(self.n_draws), self.gradient == "score", follows, total, steps)
-        lesson = Lesson(plan, unit, batch_of(self.batch_size, total), bool(self.shuffle), *scaling, int(order_seed))
+        lesson = Lesson(plan, unit, batch_of(self.batch_size, total, LARGEST), bool(self.shuffle), *scaling, int(order_seed))
         start = np.concatenate([draw_parameters(shape, rng, dtype) for shape in (encoder, decoder)])
         given = 1.0 if loss != SQUARED or follows else float(self.noise_variance)
         return partial(self._epoch, blocks, lesson), State(0, *begin(rule, start), given, np.inf, 0)
@@ -250,7 +252,7 @@ class VariationalAutoencoder(LatentEstimator):
         """Give the fitted attributes that everything else follows from."""
         mean, scale = scaling
         parameters = as_output(state.parameters, dtype)
-        return {"parameters_": parameters, "mean_": mean, "scale_": scale, "noise_variance_": state.variance}
+        return {"parameters_": parameters, "mean_": mean, "scale_": scale, "noise_variance_": state.variance, "t_": state.steps}
 
     def _law(self):
         """Return the fitted law, checked before compiled code reads it."""
@@ -305,7 +307,7 @@ class VariationalAutoencoder(LatentEstimator):
 
     def interpolate(self, a, b, n=10):
         """Give n rows on the way from row a to row b, on a straight line between their latent coordinates."""
-        first, last = self.transform(np.stack([np.asarray(a), np.asarray(b)]))
+        first, last = self.transform(ends_of(a, b))
         return self._between(first, last, n)
 
     def sample(self, n_samples=1, random_state=None):
@@ -348,7 +350,4 @@ class VariationalAutoencoder(LatentEstimator):
         """Prove the fit by repeating it, derivatives by differences, and hold the bound against log p(x)."""
         law = self._law()
         blocks = self._rows(X, sample_weight, reset=False)
-        scaling = self._scaling(blocks)
-        state = self._run(blocks, self.seed_, scaling).state
-        again = self._attributes(state, scaling, self.parameters_.dtype)
-        return certificate(self, blocks, law, again, self._scale_checks(scaling))
+        return certificate(self, blocks, law, *self._again(blocks))

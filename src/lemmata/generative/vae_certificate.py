@@ -106,14 +106,14 @@ def closed_forms(blocks, law):
     return checks
 
 
-def certificate(model, blocks, law, again, scales):
-    """Check a fitted `VariationalAutoencoder` against the rows; `again` are the attributes of the fit, repeated."""
+def certificate(model, blocks, law, again, others):
+    """Check a fitted `VariationalAutoencoder`; `again` are the attributes of the fit, repeated; `others`, checks."""
     bound = model._mean_bounds(blocks, ELBO_DRAWS, 0)[0][0]
     checks = [
         same(model.parameters_, again["parameters_"], "weights", "the same visits and draws lead to these weights"),
         same(model.noise_variance_, again["noise_variance_"], "noise", "and to this variance of the noise"),
         same(model.elbo_, bound, "bound", "mean bound of a row, with the draws of the fit"),
-        *scales,
+        *others,
         back_propagation(blocks, law),
         below_evidence(model, blocks),
     ]

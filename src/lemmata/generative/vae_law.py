@@ -31,6 +31,7 @@ from lemmata.probability.logarithms import log_excess
 
 ELBO_DRAWS = 16  # of each row, for the bound that is kept and checked
 TILE = 512  # rows and draws at once
+WIDEST = 30.0  # log σ² of the encoder's law at most, of one sign or the other: a row far off would have it overflow
 STEP, MIX1, MIX2 = (
     0x9E3779B97F4A7C15,
     0xBF58476D1CE4E5B9,
@@ -103,8 +104,8 @@ def states_of(X, seed):
 
 
 @kernel
-def fill_bounds(law, values, mean, scale, n_draws, states, room, out, bounds):
-    """Write, for every row: the bound, log p(x), and the variance that the draws leave to each."""
+def fill_bounds(law, values, mean, scale, weight, n_draws, states, room, out, bounds, pulls):
+    """Write, for every row: the bound and log p(x). Add, for every draw, how far it alone pulls the sums of both over rows."""
     n, k, d = len(values), law.decoder.sizes[0], law.decoder.sizes[-1]
     split, last, tile = law.encoder.starts[-1], len(law.decoder.codes), room.capacity
     precision, constant = 1.0, 0.0
@@ -119,6 +120,8 @@ def fill_bounds(law, values, mean, scale, n_draws, states, room, out, bounds):
         forward(law.encoder, law.parameters[:split], room, m, 0.0, states[0])
         codes = unit_rows(law.encoder, room.values, room.capacity, len(law.encoder.codes), m)
         for i in range(m):
+            for j in range(k):
+                codes[(2 * i + 1) * k + j] = min(max(codes[(2 * i + 1) * k + j], -WIDEST), WIDEST)
             fill_normals(states[start + i], own)
             for s in range(n_draws):
                 for j in range(k):
@@ -142,8 +145,7 @@ def fill_bounds(law, values, mean, scale, n_draws, states, room, out, bounds):
             for j in range(k):
                 center, log_variance = np.float64(codes[2 * i * k + j]), np.float64(codes[(2 * i + 1) * k + j])
                 kl += 0.5 * (center * center + np.exp(log_variance) - 1.0 - log_variance)
-            top, first, second = -np.inf, 0.0, 0.0
-            base = precision * losses[i]  # subtracted before squares are added, so that they keep their digits
+            top, mean_loss, total = -np.inf, 0.0, 0.0
             for s in range(n_draws):
                 loss, log_ratio = precision * losses[s * m + i], 0.0
                 for j in range(k):
@@ -152,48 +154,60 @@ def fill_bounds(law, values, mean, scale, n_draws, states, room, out, bounds):
                     log_ratio += 0.5 * (e * e - at * at + codes[(2 * i + 1) * k + j])
                 logs[s] = log_ratio - loss
                 top = max(top, logs[s])
-                first += base - loss
-                second += (base - loss) ** 2
-            total, squares = 0.0, 0.0
+                mean_loss += loss / n_draws
             for s in range(n_draws):
-                ratio = np.exp(logs[s] - top)
-                total += ratio
-                squares += ratio * ratio
-            row = bounds[start + i]
-            row[0] = first / n_draws - base - constant - kl
-            row[1] = top + np.log(total / n_draws) - constant
-            spare = max(n_draws - 1, 1) * n_draws  # of a mean of independent draws
-            row[2] = max(second - first * first / n_draws, 0.0) / spare
-            row[3] = max(n_draws * squares / (total * total) - 1.0, 0.0) * n_draws / spare  # of a logarithm, to first order
+                total += np.exp(logs[s] - top)
+            bounds[start + i, 0] = -mean_loss - constant - kl
+            bounds[start + i, 1] = top + np.log(total / n_draws) - constant
+            for s in range(n_draws):
+                pulls[0, s] += weight[start + i] * (mean_loss - precision * losses[s * m + i])
+                pulls[1, s] += weight[start + i] * (n_draws * np.exp(logs[s] - top) / total - 1.0)  # of a log, to first order
+
+
+def bounds_and_pulls(X, weight, law, n_draws, seed):
+    """Return the bound and log p(x) of each row of a block, (n, 2), and the pulls of the draws on their sums, (2, S)."""
+    dtype, tile = law.parameters.dtype, max(1, min(TILE // n_draws, len(X)))
+    room, out = (room_of(new_rooms(shape, 1, tile * m, dtype), 0) for shape, m in ((law.encoder, 1), (law.decoder, n_draws)))
+    bounds, pulls = np.empty((len(X), 2)), np.zeros((2, n_draws))
+    with serial_blas():
+        rows = rows_of(X, law.mean, law.scale, float)
+        seeds = states_of(X, seed)
+        fill_bounds(law, rows.values, rows.mean, rows.scale, weight, n_draws, seeds, room, out, bounds, pulls)
+    bounds[np.isnan(bounds)] = -np.inf  # a row so far off that its squares leave the numbers
+    return bounds + law.log_units, pulls
 
 
 def bounds_block(X, weight, law, n_draws, seed):
-    """Return of each row of a block: the bound, log p(x), and the variance that the draws leave to each, (n, 4)."""
-    dtype, tile = law.parameters.dtype, max(1, min(TILE // n_draws, len(X)))
-    room, out = (room_of(new_rooms(shape, 1, tile * m, dtype), 0) for shape, m in ((law.encoder, 1), (law.decoder, n_draws)))
-    bounds = np.empty((len(X), 4))
-    with serial_blas():
-        rows = rows_of(X, law.mean, law.scale, float)
-        fill_bounds(law, rows.values, rows.mean, rows.scale, n_draws, states_of(X, seed), room, out, bounds)
-    bounds[:, :2] += law.log_units
-    return bounds
+    """Return of each row of a block: the bound, and log p(x), (n, 2)."""
+    return bounds_and_pulls(X, np.ones(len(X)), law, n_draws, seed)[0]
 
 
 def total_block(X, weight, law, n_draws, seed):
-    """Sum over a block: weight, the bound and log p(x), and the variances of these sums."""
-    bounds, w = bounds_block(X, weight, law, n_draws, seed), np.ones(len(X)) if weight is None else weight
-    return float(w.sum()), w @ bounds[:, :2], (w**2) @ bounds[:, 2:]
+    """Sum over a block: weight, the bound and log p(x), and the pulls of the draws on these sums."""
+    w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
+    bounds, pulls = bounds_and_pulls(X, w, law, n_draws, seed)
+    return float(w.sum()), w @ bounds, pulls
 
 
 def mean_bounds(blocks, law, n_draws, seed):
-    """Return the means over rows of the bound and of log p(x), and the standard error that the draws leave to each."""
-    weight, sums, variances = blocks.reduce(total_block, law, n_draws, seed)
-    return sums / weight, np.sqrt(variances) / weight
+    """Return the means over rows of the bound and of log p(x), and the standard error that the draws leave to each.
+
+    Equal rows have equal draws: the error is that of sums over rows, one for each number of a draw, which are independent.
+    """
+    weight, sums, pulls = blocks.reduce(total_block, law, n_draws, seed)
+    return sums / weight, np.sqrt((pulls**2).sum(axis=1) / (max(n_draws - 1, 1) * n_draws)) / weight
 
 
 def codes_block(X, weight, law):
     """Return μ and log σ² of each row of a block, (n, 2k)."""
-    return outputs_of(law.encoder, law.parameters[: law.split], rows_of(X, law.mean, law.scale, float))
+    return bounded(outputs_of(law.encoder, law.parameters[: law.split], rows_of(X, law.mean, law.scale, float)))
+
+
+def bounded(codes):
+    """Keep log σ², the second half of what the encoder gives, from leaving the numbers."""
+    k = codes.shape[1] // 2
+    codes[:, k:] = np.clip(codes[:, k:], -WIDEST, WIDEST)
+    return codes
 
 
 def decoded(law, Z):
@@ -209,7 +223,7 @@ def linear_block(X, weight, law):
     rows, k = (np.asarray(X, dtype=float) - law.mean) / law.scale, int(law.decoder.sizes[0])
     parameters, d = law.parameters.astype(float), rows.shape[1]
     (A, a), (W, b) = layer(law.encoder, parameters[: law.split], 0), layer(law.decoder, parameters[law.split :], 0)
-    codes = rows @ A + a
+    codes = bounded(rows @ A + a)
     mean, log_variance = codes[:, :k], codes[:, k:]
     missed = ((rows - mean @ W - b) ** 2).sum(axis=1) + np.exp(log_variance) @ (W**2).sum(axis=1)
     kl = 0.5 * (mean**2 + np.exp(log_variance) - 1 - log_variance).sum(axis=1)
