@@ -129,9 +129,10 @@ def assert_close(a, b):
 
 
 class Interrupt:
-    """A callback of scikit-learn that presses Ctrl-C at the second chunk."""
+    """A callback of scikit-learn that presses Ctrl-C at the second iteration, or another one."""
 
-    count = 0
+    def __init__(self, at=2):
+        self.at, self.count = at, 0
 
     def setup(self, estimator, context): ...
 
@@ -139,7 +140,7 @@ class Interrupt:
 
     def on_fit_task_begin(self, estimator, context, **options):
         self.count += context.task_name == "iteration"
-        if self.count == 2:
+        if self.count == self.at:
             raise KeyboardInterrupt
 
     def on_fit_task_end(self, estimator, context, **options):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lemmata.core.xoshiro import seed as words
-from lemmata.rl import MDP
+from lemmata.rl import MDP, QLearning, TDNetwork
 from lemmata.rl.environment import alias_tables, discount_of, draw, law_of, tabular, world_of
 from lemmata.rl.known_law import model_of
 
@@ -109,7 +109,7 @@ def test_what_is_no_environment_is_refused():
         world_of([1, 2])
     with pytest.raises(ValueError, match="vector of environments"):
         world_of(gymnasium.make_vec("CartPole-v1", num_envs=2))
-    with pytest.raises(ValueError, match="actions must be discrete"):
+    with pytest.raises(ValueError, match=r"actions must be discrete.*TransformAction"):
         world_of(gymnasium.make("Pendulum-v1"))
     switches = gymnasium.make("FrozenLake-v1")
     switches.action_space = gymnasium.spaces.MultiBinary(4)
@@ -137,3 +137,38 @@ def test_a_discount_may_not_contradict_the_model():
         discount_of(0.5, world)
     frozen = world_of(gymnasium.make("FrozenLake-v1"))
     assert (discount_of(None, frozen), discount_of(0.5, frozen)) == (0.99, 0.5)
+
+
+class Lost:
+    """An environment that does not keep to its spaces."""
+
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, observation_space, first, then, reward):
+        self.observation_space, self.first, self.then, self.reward = observation_space, first, then, reward
+
+    def reset(self, seed):
+        return self.first, {}
+
+    def step(self, action):
+        return self.then, self.reward, False, False, {}
+
+
+@pytest.mark.parametrize("then", [3, -1, 1.5, np.nan, "a", None, [0]])
+def test_a_state_that_is_none_is_refused_before_compiled_code_sees_it(then):
+    with pytest.raises(ValueError, match=r"which is not in its Discrete\(3\)"):
+        QLearning(n_steps=10).fit(Lost(gymnasium.spaces.Discrete(3), 0, then, 0.0))
+
+
+def test_observations_and_rewards_of_another_kind_are_refused():
+    box = gymnasium.spaces.Box(-1.0, 1.0, (3,))
+    for then in (np.zeros(2), 0.0):  # the second would fit anywhere
+        with pytest.raises(ValueError, match="which is not in its Box"):
+            TDNetwork((), n_steps=10).fit(Lost(box, np.zeros(3), then, 0.0))
+    for reward in (None, np.zeros(2), "a"):
+        with pytest.raises(ValueError, match="must pay numbers as rewards, and paid"):
+            TDNetwork((), n_steps=10).fit(Lost(box, np.zeros(3), np.zeros(3), reward))
+    with pytest.raises(ValueError, match="are all rewards and observations finite"):
+        TDNetwork((), n_steps=10, n_evaluations=0).fit(Lost(box, np.zeros(3), np.full(3, np.nan), 0.0))
+    plain = TDNetwork((), n_steps=10, n_evaluations=0).fit(Lost(box, [0, 0, 0], [0, 0, 0], np.array(1)))  # plain lists will do
+    assert plain.n_steps_ == 10

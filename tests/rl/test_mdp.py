@@ -100,6 +100,8 @@ def test_what_is_wrong_is_said():
         (r"S·A rows", lambda: MDP(random_array((5, 2), density=0.5, rng=np.random.default_rng(0)), [0.0, 1.0], 0.9)),
         ("one S × S sparse matrix", lambda: MDP([csr_array(np.eye(2)), csr_array(np.eye(3))], [0.0, 1.0], 0.9)),
         ("n_steps, or of episodes", lambda: MDP(T, [0.0], 0.9).sample([0])),
+        ("n_steps must be a whole number of at least 1", lambda: MDP(T, [0.0], 0.9).sample([0], 2.5)),
+        ("episodes must be a whole number of at least 1", lambda: MDP(T, [0.0], 0.9, terminal=[0]).sample([0], episodes=0)),
         ("No move of this model ends", lambda: MDP(T, [0.0], 0.9).sample([0], episodes=1)),
         ("whole numbers from 0 to 0", lambda: MDP(T, [0.0], 0.9).chain([1])),
         ("numbers of at least 0 that sum to 1", lambda: MDP(T, [0.0], 0.9).chain([[0.5]])),

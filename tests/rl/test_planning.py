@@ -1,5 +1,7 @@
 """Planning: values and policies against enumeration, closed forms, linear programs and walks, and what their proofs see."""
 
+from types import SimpleNamespace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.rl import MDP, evaluate_policy, from_gymnasium, linear_program, policy_iteration, value_iteration
+from lemmata.rl.policy import chain_of
 from lemmata.rl.value_iteration import METHODS
 from rl.naive import LINE, STAY_OR_GO, best_value, exact_value, random_mdp
 
@@ -58,7 +61,7 @@ def test_a_return_is_no_larger_than_the_largest_reward_for_ever():
         ([[[1.5, -0.5]], [[0.0, 1.0]]], [0, 1], 0.9, {}, "state 0, action 0"),
         ([[[1.0]]], [0, 1], 0.9, {}, "R"),
         ([[[1.0]]], [np.nan], 0.9, {}, "R|reward"),
-        ([[[1.0]]], [0], 1.5, {}, "gamma must be above 0 and at most 1"),
+        ([[[1.0]]], [0], 1.5, {}, "gamma must be a number from 0 to 1"),
         ([[[1.0]]], [0], 0.9, {"terminal": [3]}, "terminal"),
         ([[1.0]], [0], 0.9, {}, "T"),
     ],
@@ -186,7 +189,8 @@ def test_one_percent_of_anything_is_refused(plan):
     other = (found.policy[0] + 1) % 3
     assert found.q[0, other] < found.value[0] - 1e-3
     found.policy = np.concatenate([[other], found.policy[1:]])
-    assert [check.name for check in found.certify(mdp).failed] == ["policy loss"]
+    failed = [check.name for check in found.certify(mdp).failed]
+    assert failed == ["policy loss", "bound"] + ["occupancy"] * (found.occupancy is not None)
 
 
 def test_a_constant_added_to_the_value_is_seen():
@@ -241,6 +245,13 @@ def test_without_a_discount_the_shortest_way_is_found():
         value_iteration(MDP(T, np.zeros(n), 1.0, terminal=[0]))
 
 
+@planners
+def test_without_a_discount_an_end_out_of_reach_is_said_before_work_starts(plan):
+    T = np.eye(4)[[[0, 1], [0, 1], [1, 3], [3, 3]]]  # from 0 and 1 the way leads back to them
+    with pytest.raises(ValueError, match="from state 0 no end can be reached, so that it is worth −∞"):
+        plan(MDP(T, [-1.0, -1.0, -1.0, 0.0], 1.0, terminal=[3]))
+
+
 def test_the_line_pays_once():
     found = value_iteration(LINE)
     np.testing.assert_allclose(found.value, [0.9, 1.0, 0.0], rtol=0, atol=1e-9)
@@ -253,6 +264,10 @@ def test_a_plan_that_is_not_done_says_so():
         found = value_iteration(random_mdp(0, gamma=0.99), 1e-9, method="value", max_iter=3)
     assert not found.converged
     assert found.bound > 1e-9
+    for plan in (value_iteration, policy_iteration):
+        for wrong in (0, 2.5):
+            with pytest.raises(ValueError, match=f"max_iter must be a whole number of at least 1, got {wrong}"):
+                plan(STAY_OR_GO, max_iter=wrong)
     with pytest.raises(ValueError, match="epsilon must be above 0"):
         value_iteration(STAY_OR_GO, 0.0)
     with pytest.raises(ValueError, match="method must be one of"):
@@ -267,3 +282,80 @@ def test_a_good_start_saves_work():
     warm = value_iteration(mdp, 1e-6, method="value", start=cold.value)
     assert warm.n_iter < cold.n_iter / 5
     assert policy_iteration(mdp, start=cold.policy).n_iter == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_updates_in_place_do_not_go_round_in_circles(method):
+    mdp = MDP(csr_array(np.eye(3)[[2, 1, 1]]), [[-1.0], [-1.0], [-2.0]], 0.9)
+    np.testing.assert_allclose(value_iteration(mdp, method=method).value, [-10.9, -10.0, -11.0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e12])
+@pytest.mark.parametrize("n_states", [2, 5])
+def test_few_states_and_a_long_horizon_do_not_stop_a_queue(n_states, scale):
+    mdp = random_mdp(0, n_states=n_states, gamma=0.9999)
+    mdp = MDP(mdp.table.reshape(n_states, 3, n_states), scale * mdp.rewards, 0.9999)
+    found = value_iteration(mdp, method="prioritized", max_iter=100)
+    assert found.converged
+    np.testing.assert_allclose(found.value, policy_iteration(mdp).value, rtol=0, atol=2 * found.error)
+
+
+@planners
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e300])
+def test_a_plan_has_no_units(plan, scale):
+    mdp = random_mdp(0, n_states=4)
+    scaled = MDP(mdp.table.reshape(4, 3, 4), scale * mdp.rewards, 0.9)
+    found = plan(scaled)
+    assert found.converged
+    assert np.array_equal(found.policy, policy_iteration(mdp).policy)
+    assert found.certify().holds
+
+
+def test_what_forbids_an_action_does_not_hide_the_others_from_a_program():
+    T = np.eye(2)[[[0, 1, 1], [1, 0, 0]]]
+    found = linear_program(MDP(T, [[1.0, 2.0, -1e300], [3.0, 1.0, -1e300]], 0.9))
+    assert found.policy.tolist() == [1, 0]
+    assert found.converged
+
+
+def test_a_program_that_was_not_solved_well_says_so(monkeypatch):
+    wrong = SimpleNamespace(status=0, ineqlin=SimpleNamespace(marginals=[-1.0, 0.0, 0.0, -1.0]))
+    monkeypatch.setitem(linear_program.__globals__, "linprog", lambda *given, **options: wrong)
+    with pytest.warns(ConvergenceWarning, match="its policy is proved to lose at most"):
+        found = linear_program(STAY_OR_GO)
+    assert not found.converged
+    assert (best_value(STAY_OR_GO) - exact_value(STAY_OR_GO, found.policy)).max() <= found.bound
+
+
+@planners
+def test_nothing_that_comes_later_may_count(plan):
+    mdp = random_mdp(1, gamma=0.0)
+    found = plan(mdp)
+    np.testing.assert_allclose(found.value, mdp.rewards.max(axis=1), rtol=1e-12)
+    assert found.certify().holds
+
+
+@planners
+def test_bounds_are_plain_numbers_and_claims_are_checked(plan):
+    mdp = random_mdp(2, n_states=8)
+    found = plan(mdp)
+    assert (type(found.bound), type(found.error)) == (float, float)
+    for name in ("bound", "error"):
+        twin = plan(mdp)
+        setattr(twin, name, 0.0)  # more than was proved
+        assert [check.name for check in twin.certify().failed] == [name]
+    evaluated = evaluate_policy(mdp, found.policy)
+    evaluated.bound = 0.0
+    assert [check.name for check in evaluated.certify().failed] == ["bound"]
+
+
+@pytest.mark.parametrize("gamma", [0.9, 0.999999])
+def test_an_occupancy_is_a_flow(gamma):
+    mdp = random_mdp(3, n_states=5, gamma=gamma, terminal=(4,))
+    found = linear_program(mdp)
+    x = np.linalg.inv(np.eye(5) - gamma * chain_of(mdp, found.policy).dense).sum(axis=0)  # Σ_t γᵗ of walks from each state
+    np.testing.assert_allclose(found.occupancy[np.arange(5), found.policy], x, rtol=1e-9)
+    assert found.certify()["occupancy"].holds
+    for wrong in (found.occupancy * 1.01, -found.occupancy, found.occupancy + 0.01, found.occupancy[:, :1]):
+        found.occupancy = wrong
+        assert [check.name for check in found.certify().failed] == ["occupancy"]

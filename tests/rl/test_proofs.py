@@ -113,7 +113,7 @@ def test_the_error_of_an_evaluation_is_bounded(mdp):
     rng, states = np.random.default_rng(1), np.arange(mdp.n_states)
     for policy in [p for p in itertools.product(range(mdp.n_actions), repeat=mdp.n_states) if proper(mdp, p)][::7]:
         chain, truth = chain_of(mdp, np.array(policy)), exact_value(mdp, policy)
-        horizon = horizon_of(chain)
+        horizon = horizon_of(mdp, np.array(policy), chain)
         wrong = truth + rng.normal() + 0.1 * rng.normal(size=len(states))
         wrong[mdp.terminal] = truth[mdp.terminal]
         assert np.abs(wrong - truth).max() <= error_of(mdp, chain, wrong, horizon)
@@ -298,3 +298,28 @@ def test_less_than_rounding_cannot_be_proved_and_is_said():
     assert not found.converged
     assert found.bound < 1e-8
     np.testing.assert_allclose(found.value, best_value(mdp), rtol=0, atol=found.error + 1e-10)
+
+
+@pytest.mark.parametrize("gamma", [0.99999, 1 - 1e-8])
+def test_a_long_horizon_hides_no_shift(gamma):
+    # Rewards that cancel: values are about ½, and returns could be 1/(1 − γ).
+    mdp = MDP([[[0.0, 1.0]], [[1.0, 0.0]]], [1.0, -1.0], gamma)
+    for found in (policy_iteration(mdp), evaluate_policy(mdp, [0, 0])):
+        assert found.certify().holds
+        assert found.certify()["value"].limit < 1e-3
+        found.value = found.value + 0.01 * np.abs(found.value).max()
+        found.q = mdp.q(found.value)
+        assert not found.certify()["value"].holds
+    endless = MDP([[[0.0, 1.0]], [[1.0, 0.0]]], [1.0, -1.0], 1 - 1e-15)
+    with pytest.warns(ConvergenceWarning, match="is known up to"):
+        assert evaluate_policy(endless, [0, 0]).certify()["value"].limit == 1e-3  # however much rounding does
+
+
+def test_rows_that_miss_one_by_rounding_do_not_end():
+    row = np.full(3, 1 / 3) - 5e-13 / 3
+    mdp = MDP(np.tile(row, (3, 1, 1)), np.ones(3), 1.0)
+    with pytest.raises(ValueError, match="from state 0 it never does"):
+        evaluate_policy(mdp, [0, 0, 0])
+    rare = MDP(np.array([[[1 - 1e-13, 1e-13]], [[0.0, 1.0]]]), [1.0, 0.0], 1.0, terminal=[1])  # a rare end is one
+    with pytest.warns(ConvergenceWarning, match="is known up to"):
+        assert evaluate_policy(rare, [0, 0]).value[0] == pytest.approx(1e13, rel=1e-2)

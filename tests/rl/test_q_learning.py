@@ -245,8 +245,12 @@ def test_what_was_learned_in_gymnasium_can_be_held_against_its_model():
     assert [check.name for check in certificate] == ["policy loss", "Bellman error", "never tried"]
     with pytest.raises(ValueError, match="was learned in an MDP: certify it there"):
         QLearning(n_steps=100, random_state=0).fit(MDP.from_gymnasium(env, 0.9)).certify(env)
-    with pytest.raises(ValueError, match="certify on the environment of the fit"):
-        model.certify(STAY_OR_GO)
+    other = "learned with 16 states and 4 actions, and this environment has 2 states and 2 actions: give that of the fit"
+    for use in (model.certify, model.score):
+        with pytest.raises(ValueError, match=other):
+            use(STAY_OR_GO)
+    with pytest.raises(ValueError, match="n_episodes must be a whole number of at least 1, got 0"):
+        model.score(env, n_episodes=0)
     assert model.score(env) == 1.0
 
 
@@ -279,7 +283,9 @@ def test_ctrl_c_keeps_what_was_learned_and_a_checkpoint_goes_on_with_the_same_bi
     with pytest.warns(ConvergenceWarning, match="was interrupted after 1 iterations"):
         cut.fit(env)
     assert 0 < cut.n_steps_ < 30_000
-    assert not cut.certify(env).holds
+    assert all(cut.certify(env)[name].holds for name in ("q", "visits", "returns", "n_steps"))  # what ran is repeated
+    cut.n_steps_ += 1
+    assert not cut.certify(env)["n_steps"].holds
     assert path.exists()
     resumed = clone(model).set_params(checkpoint=path).fit(env)
     assert_same_bits(whole, resumed)

@@ -17,7 +17,7 @@ from lemmata.optimize import GradientDescent
 from lemmata.rl import MDP, Reinforce
 from lemmata.rl.environment import world_of
 from lemmata.rl.reinforce_batches import Batch, improve, values_of
-from rl.naive import STAY_OR_GO, Interrupt
+from rl.naive import LINE, STAY_OR_GO, Interrupt
 
 TWO_ARMS = MDP([[[0.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]], [[1.0, 0.0], [0.0, 0.0]], 0.9, terminal=[1])
 STEPS = 3  # of the episodes below
@@ -194,5 +194,9 @@ def test_clear_errors():
         Reinforce(baseline="best").fit(TWO_ARMS)
     with pytest.raises(ValueError, match="did not suffice for 10 episodes; raise n_steps, or cut episodes"):
         Reinforce((), n_steps=1000).fit(STAY_OR_GO)
+    model = Reinforce((), n_steps=100, random_state=0).fit(TWO_ARMS)
+    for use in (model.certify, model.score):
+        with pytest.raises(ValueError, match="with 2 states and 2 actions, and this environment has 3 states and 1 actions"):
+            use(LINE)
     with pytest.raises(ValueError, match="actions must be discrete"):
         Reinforce().fit(gymnasium.make("Pendulum-v1"))

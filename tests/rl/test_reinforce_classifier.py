@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as words
 from lemmata.neural_network.network import plain_forward
 from lemmata.optimize import Adam, GradientDescent
 from lemmata.rl import ReinforceClassifier
-from lemmata.rl.reward_epochs import RECENT, visits_of
+from lemmata.rl.reward_epochs import RECENT, visits_in
+from rl.naive import Interrupt
 
 
 def rows(n=40, K=3, seed=0):
@@ -55,9 +58,12 @@ def test_visits_are_those_of_the_formula(weight):
 
 
 def test_visits_of_weights():
-    order, share = visits_of(4, [1.0, 2.5, 0.25, 3.0], [3, 2, 1, 0])
+    order, share = visits_in(np.array([3, 2, 1, 0]), np.array([1.0, 2.5, 0.25, 3.0]))
     assert order.tolist() == [3, 3, 3, 2, 1, 1, 1, 0]
     assert share.tolist() == [1.0, 1.0, 1.0, 0.25, 1.0, 1.0, 0.5, 1.0]
+    order, share = visits_in(np.array([0, 1, 2]), np.array([2.5, 0.0, 1.0]))  # nobody comes to a row of no weight
+    assert order.tolist() == [0, 0, 0, 2]
+    assert share.tolist() == [1.0, 1.0, 0.5, 1.0]
 
 
 def test_the_expected_reward_is_that_of_the_policy():
@@ -120,12 +126,27 @@ def test_a_wrong_gradient_is_refused(monkeypatch):
     assert not model.certify(X, y).holds
 
 
+def test_an_interrupted_fit_keeps_the_last_epoch_and_repeats_what_ran():
+    X, y = rows()
+    model = ReinforceClassifier(learning_rate=10.0, max_iter=6, random_state=0)  # so long that epochs get worse
+    whole = clone(model).fit(X, y)
+    for at in range(2, 6):
+        with pytest.warns(ConvergenceWarning, match="was interrupted"):
+            cut = clone(model).set_callbacks(Interrupt(at)).fit(X, y)
+        assert np.array_equal(cut.trace_, whole.trace_[: at - 1])
+        assert cut.certify(X, y).holds
+        assert np.array_equal(cut.parameters_, clone(model).set_params(max_iter=at - 1).fit(X, y).parameters_)
+
+
 def test_clear_errors():
     X, y = rows()
     with pytest.raises(ValueError, match="reward must have 3 rows and 3 columns of finite numbers"):
         ReinforceClassifier(reward=np.eye(2)).fit(X, y)
     with pytest.raises(ValueError, match="reward must have 3 rows and 3 columns"):
         ReinforceClassifier(reward=np.full((3, 3), np.nan)).fit(X, y)
+    for wrong in ([[1, 2], [3]], [["a", "b"]], lambda chosen, right: None, lambda chosen, right: [1.0, 2.0]):
+        with pytest.raises(ValueError, match="reward must have 3 rows and 3 columns"):
+            ReinforceClassifier(reward=wrong).fit(X, y)
     with pytest.raises(ValueError, match="hidden_layer_sizes"):
         ReinforceClassifier((0,)).fit(X, y)
     with pytest.raises(ValueError, match="left the numbers in epoch"), np.errstate(all="ignore"):

@@ -163,7 +163,8 @@ def test_stored_seeded_interrupted(tmp_path):
     assert_same_bits(fits[0], lemmata.load(tmp_path / "td.lemmata"))
     path = tmp_path / "fit.checkpoint"
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
-        clone(model).set_params(checkpoint=path).set_callbacks(Interrupt()).fit(STAY_OR_GO)
+        cut = clone(model).set_params(checkpoint=path).set_callbacks(Interrupt()).fit(STAY_OR_GO)
+    assert cut.certify(STAY_OR_GO)["value"].holds  # what ran is repeated
     assert_same_bits(fits[0], clone(model).set_params(checkpoint=path).fit(STAY_OR_GO))
 
 
@@ -174,9 +175,17 @@ def test_clear_errors():
         TDLambda(lambda_=1.5).fit(LINE)
     with pytest.raises(ValueError, match="policy"):
         TDLambda([0, 1]).fit(LINE)
+    with pytest.raises(ValueError, match="not equally long"):
+        TDLambda([[0.5, 0.5], [1.0]]).fit(STAY_OR_GO)
     with pytest.raises(ValueError, match="take shorter steps by learning_rate"):
         TDLambda(lambda_=1.0, learning_rate=1.0, random_state=0).fit(random_mdp(0))
     model = TDLambda(n_episodes=3).fit(LINE)
+    with pytest.raises(ValueError, match="there is nothing to score"):
+        model.score(LINE)
+    with pytest.raises(
+        ValueError, match="learned with 3 states and 1 actions, and this environment has 2 states and 2 actions"
+    ):
+        model.certify(STAY_OR_GO)
     with pytest.raises(ValueError, match="States are numbers"):
         model.predict([7])
     assert model.predict([1, 1]).shape == (2,)

@@ -179,6 +179,7 @@ def test_stored_seeded_interrupted(tmp_path):
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
         cut = clone(model).set_params(checkpoint=path).set_callbacks(Interrupt()).fit(env)
     assert cut.predict(seen).shape == (5,)
+    assert cut.certify(env).holds  # what ran is repeated
     assert_same_bits(fits[0], clone(model).set_params(checkpoint=path).fit(env))
 
 
@@ -197,5 +198,25 @@ def test_clear_errors():
     with pytest.raises(ValueError, match="States are numbers from 0 to 2"):
         model.predict([3])
     pole = TDNetwork((2,), n_steps=10, n_evaluations=0, random_state=0).fit(gymnasium.make("CartPole-v1"))
-    with pytest.raises(ValueError, match="Observations have 4 numbers each"):
-        pole.predict([1.0, 2.0, 3.0])
+    for wrong in ([1.0, 2.0, 3.0], np.zeros((2, 6)), np.zeros((4, 2))):
+        with pytest.raises(ValueError, match="Observations have 4 numbers each"):
+            pole.predict(wrong)
+    assert [len(pole.predict(np.zeros(shape))) for shape in ((4,), (1, 4), (3, 4), (3, 2, 2), (0, 4))] == [1, 1, 3, 3, 0]
+    with pytest.raises(
+        ValueError, match="with observations of 4 numbers and 2 actions, and this environment has 3 states and 1"
+    ):
+        pole.score(LINE)
+    pole.set_params(hidden_layer_sizes=(64,))
+    for use in (pole.predict, lambda seen: pole.certify(gymnasium.make("CartPole-v1"))):
+        with pytest.raises(ValueError, match="not that of a fit with these parameters"):
+            use(np.zeros(4))
+    for policy in ([0, 0, 0], None):
+        model = TDNetwork((), policy=policy, n_steps=10, n_evaluations=0, random_state=0).fit(LINE)
+        with pytest.raises(ValueError, match="with 3 states and 1 actions, and this environment has 2 states and 2 actions"):
+            model.certify(STAY_OR_GO)
+
+
+@pytest.mark.parametrize("action", [5, -1, 0.5, "left", [0], None])
+def test_an_action_that_is_none_is_refused_before_compiled_code_sees_it(action):
+    with pytest.raises(ValueError, match="policy must return actions from 0 to 1, and returned"):
+        TDNetwork((), policy=lambda seen: action, n_steps=10).fit(STAY_OR_GO)

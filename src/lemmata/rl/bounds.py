@@ -21,9 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lemmata.core.certificate import EQUI_LIMIT, TINY, Check
 from lemmata.rl.transitions import EXACT
 
 EPSILON = np.finfo(float).eps
+LIMIT = 1e-6  # of losses and errors, relative to the largest value
+CLAIM = 1.01  # what is proved again may exceed what was claimed by a hundredth: the value is another one after the last pass
 
 
 class Reach(NamedTuple):
@@ -96,3 +99,19 @@ def bracket(mdp, reach, low, high, value):
     """Bound V^π − V from below and V* − V from above, rounding included."""
     slack = rounding(mdp, value) + EPSILON * max(abs(low), abs(high))
     return reach.below(low - slack, value), reach.above(high + slack, value)
+
+
+def limit_of(mdp, factor):
+    """Give the limit of a loss or an error relative to the largest value; rounding may raise it, but never near one percent.
+
+    Parameters
+    ----------
+    factor : What turns a residual into a bound.
+    """
+    return min(max(LIMIT, 4 * EPSILON * (mdp.longest_row + 6) * factor), EQUI_LIMIT)  # 4: planners stop at 3 roundings
+
+
+def claimed(stored, proved, slack, name):
+    """Check that a bound was not claimed to be smaller than what is proved again, but for rounding."""
+    claim = f"the {name} that is proved again, as a multiple of the one that is claimed"
+    return Check(name, max(proved - slack, 0.0) / max(float(stored), TINY), CLAIM, "proof", claim)

@@ -11,6 +11,7 @@ odds, and gives way to its alias with the chance that makes the odds right.
 Walker, ACM Trans. Math. Software 3 (1977); Vose, IEEE Trans. Software Eng. 17 (1991). Towers et al., Gymnasium (2024).
 """
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -151,7 +152,8 @@ class Episodes:
         self.env = env
         self._action, self._place = _discrete(env.action_space), _discrete(env.observation_space)
         if self._action is None:
-            raise ValueError(f"The actions must be discrete, and this environment has {env.action_space}.")
+            told = f"The actions must be discrete, and this environment has {env.action_space}"
+            raise ValueError(f"{told}: wrap it so that they are numbers, by gymnasium.wrappers.TransformAction say.")
         self.n_actions, self._first_action = self._action
         if self._place is not None:
             self.n_states, self._first = self._place
@@ -169,18 +171,29 @@ class Episodes:
 
     def reset(self, seed):
         """Begin an episode; return the first observation."""
-        observation, _ = self.env.reset(seed=int(seed))
-        return observation if self._place is None else int(observation) - self._first
+        return self._seen(self.env.reset(seed=int(seed))[0])
 
     def step(self, action):
         """Act; return (observation, reward, whether the episode ended, whether it was cut)."""
         observation, reward, ended, cut, _ = self.env.step(action + self._first_action)
-        return (observation if self._place is None else int(observation) - self._first), float(reward), bool(ended), bool(cut)
+        if np.ndim(reward) or not isinstance(reward, Real | np.ndarray):
+            raise ValueError(f"The environment must pay numbers as rewards, and paid {reward!r}.")
+        return self._seen(observation), float(reward), bool(ended), bool(cut)
+
+    def _seen(self, observation):
+        """Return an observation, or the number of a state; checked before compiled code reads it."""
+        if self._place is None:
+            seen = observation if np.size(observation) == self.n_features else None
+        else:
+            seen = number_of(observation, self._first, self.n_states)
+        if seen is None:
+            raise ValueError(f"The environment shows {observation!r}, which is not in its {self.env.observation_space}.")
+        return seen
 
     def write(self, observation, out):
         """Write an observation as numbers for a network."""
         if self._place is None:
-            out[:] = observation.ravel()
+            out[:] = np.ravel(observation)
             out -= self.center
             out *= self.scale
         else:
@@ -198,6 +211,26 @@ class Episodes:
         """Digest the name and the options; an environment without them is known by its class."""
         kind = type(getattr(self.env, "unwrapped", self.env)).__qualname__
         return digest(f"{kind} {getattr(self.env, 'spec', None)}".encode())
+
+
+def number_of(given, first, n):
+    """Return the place of something among n whole numbers from `first` on; None if it is none of them.
+
+    Examples
+    --------
+    >>> number_of(np.int64(7), 5, 3), number_of(7.5, 5, 3), number_of("a", 5, 3), number_of(8, 5, 3)
+    (2, None, None, None)
+    """
+    try:
+        place = int(given) - first
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return place if 0 <= place < n and place + first == given else None
+
+
+def sized(discrete, n, n_actions):
+    """Tell the size of an environment in words."""
+    return f"{f'{n} states' if discrete else f'observations of {n} numbers'} and {n_actions} actions"
 
 
 def _discrete(space):

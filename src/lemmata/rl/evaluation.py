@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.certificate import TINY, Certificate, Check, same
-from lemmata.rl.bounds import EPSILON, rounding
+from lemmata.rl.bounds import EPSILON, LIMIT, claimed, limit_of, rounding
 from lemmata.rl.linear_system import solve_chain
 from lemmata.rl.policy import Chain, chain_of, read_policy
-from lemmata.rl.solution import LIMIT
 from lemmata.rl.transitions import EXACT
+from lemmata.rl.undiscounted import never_ends
 
 
 @dataclass
@@ -57,12 +55,12 @@ class Evaluation:
         mdp = self.mdp if mdp is None else mdp
         policy = read_policy(self.policy, mdp.n_states, mdp.n_actions)
         value, chain = mdp._value(self.value), chain_of(mdp, policy)
-        horizon = horizon_of(chain)
-        largest = max(float(np.abs(chain.rewards).max()) * min(horizon, 1 / EPSILON), TINY)
-        error = error_of(mdp, chain, value, horizon) / largest
-        limit = max(LIMIT, 4 * EPSILON * (mdp.longest_row + 6) * horizon)
+        horizon = horizon_of(mdp, policy, chain)
+        error, largest = error_of(mdp, chain, value, horizon), max(float(np.abs(value).max()), TINY)
+        claim = "no value is further from the policy's, relative to the largest"
         return Certificate(
-            Check("value", error, limit, "proof", "no value is further from the policy's, relative to its largest return"),
+            Check("value", error / largest, limit_of(mdp, horizon), "proof", claim),
+            claimed(self.bound, error, horizon * rounding(mdp, value) / 2, "bound"),
             same(self.q, mdp.q(value), "q", "Q = r + γ Σ T V, computed again"),
         )
 
@@ -91,7 +89,7 @@ def evaluate_policy(mdp, policy):
     """
     policy = read_policy(policy, mdp.n_states, mdp.n_actions)
     chain = chain_of(mdp, policy)
-    horizon = horizon_of(chain)
+    horizon = horizon_of(mdp, policy, chain)
     value = solve_chain(chain)
     error = float(error_of(mdp, chain, value, horizon))
     if not error <= LIMIT * max(float(np.abs(value).max()), TINY):
@@ -104,32 +102,18 @@ def error_of(mdp, chain, value, horizon):
     return (float(np.abs(chain.apply(value) - value).max()) + rounding(mdp, value)) * horizon
 
 
-def horizon_of(chain):
+def horizon_of(mdp, policy, chain):
     """Find what turns the residual of a policy into a bound: 1/(1 − γ), or its longest expected number of steps."""
     if chain.gamma < 1:
         return 1 / max(1 - chain.gamma * (1 + EXACT), EPSILON)
-    rows = csr_array(chain.rows)
-    lost = never_ends(rows)
+    lost = never_ends(mdp, policy)
     if len(lost):
         raise ValueError(
             f"Without a discount a policy is worth something only if it ends, and from state {lost[0]} it never does."
         )
-    ones = Chain(chain.rows, np.ones(rows.shape[0]), 1.0)
+    ones = Chain(chain.rows, np.ones(mdp.n_states), 1.0)
     steps = solve_chain(ones)
     lack = float(np.abs(ones.apply(steps) - steps).max())
     if not lack < 0.5:  # half a step: then the bound is at most twice too large
         raise ValueError("The episodes of this policy are too long for numbers of double precision; take gamma < 1.")
     return float(steps.max()) / (1 - lack)
-
-
-def never_ends(rows):
-    """Give the states from which no state that leaks can be reached; rows are the moves after which an episode goes on."""
-    n = rows.shape[0]
-    leaks = np.flatnonzero(rows.sum(axis=1) < 1 - n * EPSILON)
-    # An end beside the states, from which all arrows are followed backward.
-    kept = rows.data > 0
-    here = np.append(np.repeat(np.arange(n), np.diff(rows.indptr))[kept], leaks)
-    there = np.append(rows.indices[kept], np.full(len(leaks), n))
-    back = csr_array((np.ones(len(here)), (there, here)), shape=(n + 1, n + 1))
-    reached = breadth_first_order(back, n, return_predecessors=False)
-    return np.setdiff1d(np.arange(n), reached)

@@ -21,7 +21,7 @@ from lemmata.core.certificate import TINY, Check
 from lemmata.rl.bounds import bracket, reach_of
 from lemmata.rl.evaluation import evaluate_policy
 from lemmata.rl.mdp import MDP
-from lemmata.rl.policy import mean_under, read_policy
+from lemmata.rl.policy import chosen, mean_under, read_policy
 
 TRANSPARENT = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics"}  # wrappers that only look
 ERROR_LIMIT = 0.1  # of the largest value: noise that a fit of reasonable length leaves
@@ -54,8 +54,7 @@ def reached(mdp, policy=None):
     first = np.flatnonzero(mdp.initial)
     pairs = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     if policy is not None:
-        chosen = policy > 0 if policy.ndim == 2 else policy[:, None] == np.arange(mdp.n_actions)
-        taken = np.ravel(chosen)[pairs]
+        taken = chosen(policy, mdp.n_actions).ravel()[pairs]
         pairs, successors = pairs[taken], successors[taken]
     rows = pairs // mdp.n_actions
     where = (np.concatenate([rows, np.full(len(first), n)]), np.concatenate([successors, first]))

@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Check, same
 from lemmata.core.estimator import Estimator, Iterative
-from lemmata.core.iterate import iterate
+from lemmata.core.iterate import replay
 from lemmata.core.random import generator
 from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as words
 from lemmata.optimize.schedules import Schedule
-from lemmata.rl.environment import FOREVER, SEEDS, discount_of, world_of
+from lemmata.rl.environment import FOREVER, SEEDS, discount_of, sized, world_of
+from lemmata.rl.walk import at_least_one
 
 NOTHING = (0, -1, 0.0, 0, False, False)  # is told where the law says what happens
 CHUNKS = 100  # of a fit: the bar moves by a percent
@@ -138,7 +139,16 @@ class Learner(Iterative, Estimator):
         for name, value in self._fitted(run.state).items():
             setattr(self, name, value)
         self.gamma_, self.seed_, self.source_ = gamma, seed, world.source
+        self.n_features_in_, self.n_actions_ = world.n_features, world.n_actions
         return self
+
+    def _same_size(self, world):
+        """Refuse an environment that has not the states, or the numbers, and the actions of the fit; else return it."""
+        here = sized(world.n_states is not None, world.n_features, world.n_actions)
+        fitted = sized(not hasattr(self, "center_"), self.n_features_in_, self.n_actions_)
+        if here != fitted:
+            raise ValueError(f"The model was learned with {fitted}, and this environment has {here}: give that of the fit.")
+        return world
 
     def _replay(self, world):
         """Compute the fit again; return the last state, and a check for each fitted attribute.
@@ -150,7 +160,7 @@ class Learner(Iterative, Estimator):
                 return None, []
             raise ValueError("The model was learned in an MDP: certify it there.")
         step, first = self._steps(world, self.seed_)
-        state = iterate(step, first, max_iter=self.max_iter, tol=0.0, monotone="up", name="replay").state
+        state = replay(step, first, max_iter=self.max_iter, ended=lambda state: state.steps >= self.n_steps_).state
         claim = "the same steps in the same environment lead to the same"
         fitted = self._fitted(state).items()
         return state, [compared(getattr(self, name), value, name.strip("_"), claim) for name, value in fitted]
@@ -161,8 +171,12 @@ class Learner(Iterative, Estimator):
         An episode that goes on is cut after `max_episode_steps`, or 10,000 steps.
         """
         check_is_fitted(self)
-        world, horizon = world_of(env), self.max_episode_steps or LONGEST
+        n_episodes, horizon = at_least_one("n_episodes", n_episodes), self.max_episode_steps or LONGEST
+        world = self._same_size(world_of(env))
         return mean_return(world, partial(self._act, world), n_episodes, horizon, words(generator(random_state)))
+
+    def _act(self, world, seen):
+        raise ValueError("Values of a given policy were learned, and no policy: there is nothing to score.")
 
 
 def mean_return(world, act, n_episodes, horizon, stream):

@@ -9,14 +9,20 @@ solves it, by a method that shares nothing with the others here: a cross-check f
 [1] d'Epenoux, Management Science 10 (1963).
 """
 
+import warnings
+
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array
+from sklearn.exceptions import ConvergenceWarning
 
-from lemmata.rl.bounds import bracket, reach_of
+from lemmata.core.certificate import TINY
+from lemmata.rl.bounds import bracket, limit_of, reach_of
 from lemmata.rl.linear_system import solve_chain
-from lemmata.rl.policy import chain_of
-from lemmata.rl.solution import Solution
+from lemmata.rl.policy import Chain, chain_of
+from lemmata.rl.solution import Solution, moves_of
+
+NEVER = 1e15  # cost of an action, in units of the best rewards, that is as good as forbidden
 
 
 def linear_program(mdp):
@@ -37,16 +43,26 @@ def linear_program(mdp):
     20.0
     """
     reach, (S, A) = reach_of(mdp), mdp.rewards.shape
-    moves = csr_array((mdp.continuing[2], mdp.continuing[1], mdp.continuing[0]), shape=(S * A, S))
     stays = coo_array((np.ones(S * A), (np.arange(S * A), np.repeat(np.arange(S), A))), shape=(S * A, S))
-    constraints = (mdp.gamma * moves - stays.tocsr()).tocsr()
-    found = linprog(np.ones(S), A_ub=constraints, b_ub=-mdp.rewards.ravel(), bounds=(None, None), method="highs")
+    constraints = (mdp.gamma * moves_of(mdp) - stays.tocsr()).tocsr()
+    # HiGHS is exact to 1e-7, whatever the units are. Those of the best rewards do not feel what forbids an action.
+    unit = next((u for u in (np.abs(mdp.rewards.max(axis=1)).max(), np.abs(mdp.rewards).max()) if u > 0), 1.0)
+    with np.errstate(over="ignore"):
+        costs = np.minimum(-mdp.rewards.ravel() / unit, NEVER)
+    found = linprog(np.ones(S), A_ub=constraints, b_ub=costs, bounds=(None, None), method="highs")
     if found.status != 0:
         raise ValueError(f"The linear program was not solved: {found.message}")
-    occupancy = np.maximum(-np.asarray(found.ineqlin.marginals).reshape(S, A), 0.0)
-    policy = occupancy.argmax(axis=1)
-    value = solve_chain(chain_of(mdp, policy))  # the program's own values are feasible to 1e-7 only
+    policy = np.asarray(found.ineqlin.marginals).reshape(S, A).argmin(axis=1)  # multipliers with their sign turned
+    chain, occupancy = chain_of(mdp, policy), np.zeros((S, A))
+    # The program's own values and multipliers are feasible to 1e-7 only: those of its policy are solved for.
+    value = solve_chain(chain)
+    occupancy[np.arange(S), policy] = solve_chain(Chain(chain.rows.T, np.ones(S), mdp.gamma))
     q = mdp.q(value)
     taken = q[np.arange(S), policy]
     below, above = bracket(mdp, reach, float((taken - value).min()), float((q.max(axis=1) - value).max()), value)
-    return Solution(mdp, value, policy, above - below, max(above, -below), np.array([above - below]), True, occupancy)
+    bound, error = float(above - below), float(max(above, -below))
+    converged = bool(bound <= limit_of(mdp, reach.factor(value)) * max(float(np.abs(value).max()), TINY))
+    if not converged:
+        told = f"The linear program was solved to HiGHS's precision only: its policy is proved to lose at most {bound:.1e}."
+        warnings.warn(told, ConvergenceWarning, stacklevel=2)
+    return Solution(mdp, value, policy, bound, error, np.array([bound]), converged, occupancy)

@@ -3,7 +3,7 @@
 Up to `DIRECT` states, and for dense rows, by elimination with one correction. Beyond, by GMRES with corrections. States that
 lead to states with near numbers, at least once they are renumbered [1], are nearly eliminated: small entries of the factors
 are left out [2], and a dozen iterations do. Where everything leads everywhere this would fill up, but there news spreads so
-quickly that a sweep over the states in each direction is as good.
+quickly that a sweep over the states in each direction is as good; as it is where what lies far ahead hardly counts.
 
 [1] Cuthill & McKee, ACM National Conference (1969). [2] Saad, Numerical Linear Algebra with Applications 1 (1994).
 """
@@ -19,6 +19,7 @@ from lemmata.core.threads import serial_blas
 
 DIRECT = 1500  # states: elimination takes some tens of milliseconds
 NEIGHBORS = 0.02  # of all states: the mean distance of the numbers of neighbors up to which factors stay sparse
+FAR = 0.98  # discount from which factors are worth their time: below, sweeps need few iterations
 SMALL, FILL = 1e-3, 10  # entries of factors that are left out, and how many times those of the matrix there may be
 SHRINK = 1e-8  # by which each correction shrinks the residual, until rounding stops it
 CORRECTIONS, RESTART, RESTARTS = 4, 30, 4
@@ -69,11 +70,11 @@ def solve_large(chain):
     """
     n, order = len(chain.rewards), None
     moves = chain.gamma * chain.rows
-    if _distance(moves) > NEIGHBORS * n:
+    if chain.gamma > FAR and _distance(moves) > NEIGHBORS * n:
         order = reverse_cuthill_mckee(moves)
         moves = csr_array(moves[order][:, order])
     matrix = csr_array(eye_array(n) - moves)
-    if _distance(moves) <= NEIGHBORS * n:
+    if chain.gamma > FAR and _distance(moves) <= NEIGHBORS * n:
         factors = spilu(matrix.tocsc(), drop_tol=SMALL, fill_factor=FILL, permc_spec="NATURAL", diag_pivot_thresh=0.0)
         inverse = factors.solve
     else:

@@ -34,7 +34,7 @@ class MDP:
     T : Probabilities of the next states: an array (states, actions, states), or a sparse matrix of one row for each pair, row
         s·A + a, or a list of one sparse matrix (states, states) for each action. Sparse ones stay sparse.
     R : Rewards: (states,), (states, actions), or in the form of T for rewards that depend on the next state.
-    gamma : Discount, in (0, 1]. At 1, returns are finite only where episodes end.
+    gamma : Discount, in [0, 1]. At 1, returns are finite only where episodes end.
     terminal : States after which nothing follows, as a mask or as numbers. Their rows of T are not used.
     initial : Law of the first state, or its number. Default: uniform over the states that are not terminal.
     states, actions : Names, for messages and `named`.
@@ -104,8 +104,8 @@ class MDP:
     def _describe(self, n_states, n_actions, gamma, terminal, states, actions):
         self.n_states, self.n_actions = n_states, n_actions
         self.gamma = float(gamma)
-        if not 0 < self.gamma <= 1:
-            raise ValueError(f"gamma must be above 0 and at most 1, got {gamma!r}.")
+        if not 0 <= self.gamma <= 1:
+            raise ValueError(f"gamma must be a number from 0 to 1, got {gamma!r}.")
         for what, names, n in (("states", states, n_states), ("actions", actions, n_actions)):
             if names is not None and len(names) != n:
                 raise ValueError(f"{what} must name all {n} of them, got {len(names)} names.")

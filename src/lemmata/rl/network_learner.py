@@ -13,7 +13,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import serial_blas
 from lemmata.neural_network.activations import NAMES
-from lemmata.neural_network.layers import conclude, draw_parameters, forward, layer, new_rooms, new_shape, room_of, unit_rows
+from lemmata.neural_network.layers import (
+    conclude,
+    draw_parameters,
+    forward,
+    hidden_sizes,
+    layer,
+    n_parameters,
+    new_rooms,
+    new_shape,
+    room_of,
+    unit_rows,
+)
 from lemmata.neural_network.network import Network, gradient_check
 from lemmata.optimize.rules import RULES, Rule
 from lemmata.rl.learner import LONGEST, SHARED, Learner, mean_return, numbers_of
@@ -76,19 +87,19 @@ def new_room(shape, n_rows=1):
     return room_of(new_rooms(shape, 1, n_rows, np.float64), 0)
 
 
+def of_a_fit(shape, parameters):
+    """Return parameters in float64, checked before compiled code reads them."""
+    if parameters.shape != (n_parameters(shape),):
+        told = f"parameters_ has the shape {parameters.shape}, which is not that of a fit with these parameters"
+        raise ValueError(f"{told}: it has {n_parameters(shape)} numbers; fit again.")
+    return parameters.astype(float)
+
+
 def draw_start(shape, rng):
     """Draw weights to start from; the last layer starts at zero, so that all outputs are equal."""
     parameters = draw_parameters(shape, rng)
     layer(shape, parameters, len(shape.codes) - 1)[0][:] = 0.0
     return parameters
-
-
-def hidden_sizes(given):
-    """Validate the sizes of hidden layers; return them as a list."""
-    sizes = np.atleast_1d(np.asarray(given))
-    if sizes.size and (sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any()):
-        raise ValueError(f"hidden_layer_sizes must be whole numbers of at least 1, got {given}.")
-    return [int(n) for n in sizes]
 
 
 def network_shape(n_inputs, hidden, activation, n_outputs, last):
@@ -112,7 +123,6 @@ class NetworkLearner(Learner):
     def _learn_network(self, world):
         """Learn, and keep what it takes to read observations without the environment."""
         self._learn(world)
-        self.n_features_in_ = world.n_features
         for name in ("center_", "scale_"):
             vars(self).pop(name, None)
         if world.n_states is None:
@@ -126,15 +136,15 @@ class NetworkLearner(Learner):
             rows[np.arange(len(states)), states] = 1.0
             return rows
         X = np.asarray(observations, dtype=float)
-        if X.size % self.n_features_in_:
-            raise ValueError(f"Observations have {self.n_features_in_} numbers each, and {X.size} were given.")
+        if X.size and self.n_features_in_ not in (X.size, np.prod(X.shape[1:])):  # one observation, or one after the other
+            raise ValueError(f"Observations have {self.n_features_in_} numbers each, got the shape {X.shape}.")
         return (X.reshape(-1, self.n_features_in_) - self.center_) * self.scale_
 
     def _derivatives(self, world, shape, parameters):
         """Compare derivatives of a network with central differences, where some episodes begin."""
         seen = [np.asarray(world.reset(seed)) for seed in range(SHOWN)]
         network = Network(shape.sizes, [NAMES[code] for code in shape.codes])
-        network.parameters[:] = parameters
+        network.parameters[:] = of_a_fit(shape, parameters)
         actions = NAMES[shape.codes[-1]] == "softmax"
         targets = np.arange(SHOWN) % shape.sizes[-1] if actions else np.zeros((SHOWN, shape.sizes[-1]))
         return gradient_check(network, self._inputs(np.array(seen)), targets).checks[0]
@@ -145,9 +155,9 @@ class NetworkLearner(Learner):
         room = new_room(shape, max(len(X), 1))
         room.values[: X.size] = X.ravel()
         with serial_blas():
-            forward(shape, parameters, room, len(X), 0.0, UNMOVED)
+            forward(shape, of_a_fit(shape, parameters), room, len(X), 0.0, UNMOVED)
         conclude(shape, room, len(X))
-        return unit_rows(shape, room.values, room.capacity, len(shape.codes), len(X)).reshape(len(X), -1).copy()
+        return unit_rows(shape, room.values, room.capacity, len(shape.codes), len(X)).reshape(len(X), shape.sizes[-1]).copy()
 
 
 def go_on(world, learn, act, n_steps, n_evaluations, stop_at, horizon, chunk, state):
@@ -164,7 +174,8 @@ def go_on(world, learn, act, n_steps, n_evaluations, stop_at, horizon, chunk, st
     with serial_blas():
         returns, lengths, taken = learn(memory, stream, min(chunk, left), left)
         if not np.isfinite(memory[0]).all():
-            raise ValueError("The parameters left the numbers; take shorter steps by learning_rate.")
+            told = "are all rewards and observations finite? If so, take shorter steps by learning_rate"
+            raise ValueError(f"The parameters left the numbers: {told}.")
         scores, best = state.scores, memory[0]
         if n_evaluations:
             score = mean_return(world, lambda seen: act(memory, seen), n_evaluations, horizon, stream)

@@ -53,7 +53,12 @@ def read_policy(policy, n_states, n_actions):
     (array([1, 0]), array([[0.5, 0.5],
            [1. , 0. ]]))
     """
-    policy = np.asarray(policy)
+    try:
+        policy = np.asarray(policy)
+    except ValueError as error:
+        raise ValueError(
+            f"The rows of a policy have {n_actions} probabilities each, and these are not equally long."
+        ) from error
     if policy.shape == (n_states,):
         actions = policy.astype(np.int64) if policy.dtype.kind in "biuf" and np.isfinite(policy).all() else None
         if actions is None or (actions != policy).any() or actions.min() < 0 or actions.max() >= n_actions:
@@ -76,6 +81,11 @@ def read_policy(policy, n_states, n_actions):
 def mean_under(policy, each):
     """Average a table of states × actions over the actions of a policy."""
     return each[np.arange(len(policy)), policy] if policy.ndim == 1 else np.einsum("sa,sa->s", policy, each)
+
+
+def chosen(policy, n_actions):
+    """Tell which actions a policy may take in each state, (states, actions)."""
+    return policy > 0 if policy.ndim == 2 else policy[:, None] == np.arange(n_actions)
 
 
 def rows_of(mdp, moves, policy):

@@ -19,6 +19,7 @@ from lemmata.rl.evaluation import horizon_of
 from lemmata.rl.linear_system import solve_chain
 from lemmata.rl.policy import chain_of, read_policy
 from lemmata.rl.solution import Solution
+from lemmata.rl.walk import at_least_one
 
 
 class State(NamedTuple):
@@ -55,6 +56,7 @@ def policy_iteration(mdp, *, start=None, max_iter=1000, verbose=0):
     >>> found.certify().holds
     True
     """
+    max_iter = at_least_one("max_iter", max_iter)
     reach, states = reach_of(mdp), np.arange(mdp.n_states)
     if start is None:
         policy = mdp.rewards.argmax(axis=1) if mdp.gamma < 1 else toward_the_ends(mdp)
@@ -62,7 +64,7 @@ def policy_iteration(mdp, *, start=None, max_iter=1000, verbose=0):
         policy = read_policy(start, mdp.n_states, mdp.n_actions)
         if policy.ndim != 1:
             raise ValueError("start must be a policy of one action for each state.")
-        horizon_of(chain_of(mdp, policy))  # an error, without a discount, if it never ends
+        horizon_of(mdp, policy, chain_of(mdp, policy))  # an error, without a discount, if it never ends
 
     def step(state):
         value = solve_chain(chain_of(mdp, state.policy))
@@ -70,7 +72,7 @@ def policy_iteration(mdp, *, start=None, max_iter=1000, verbose=0):
         best, taken = q.max(axis=1), q[states, state.policy]
         below, above = bracket(mdp, reach, float((taken - value).min()), float((best - value).max()), value)
         better = best > taken + 2 * rounding(mdp, value)
-        new = State(state.policy, value, above - below, max(above, -below))
+        new = State(state.policy, value, float(above - below), float(max(above, -below)))
         if not better.any():
             return new, new.bound, 0.0
         return new._replace(policy=np.where(better, q.argmax(axis=1), state.policy)), new.bound, 1.0

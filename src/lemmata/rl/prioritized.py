@@ -11,8 +11,8 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 
-ROUNDS = 8  # updates between two passes over all states, for each state
-DEEP = 0.1  # changes below this share of what the loss to reach allows are left to the next pass
+ROUNDS, LEAST = 8, 100_000  # updates between two passes over all states, for each state, and for few states: about 10 ms
+DEEP = 0.1  # changes below this share of the residual to reach are left to the next pass
 
 
 @kernel
@@ -116,8 +116,7 @@ class Queue:
         self.back = predecessors(*self.moves, mdp.n_states, mdp.n_actions)
 
     def run(self, value, priority, goal):
-        """Put states right until no change is expected to matter for a loss of `goal`."""
-        value, n = value.copy(), len(value)
-        enough = DEEP * goal * max(1 - self.gamma, 1 / n)
-        prioritize(*self.moves, self.rewards, self.gamma, *self.back, value, priority.copy(), enough, ROUNDS * n)
+        """Put states right until no change is expected to matter for a residual of `goal`."""
+        value, most = value.copy(), max(ROUNDS * len(value), LEAST)
+        prioritize(*self.moves, self.rewards, self.gamma, *self.back, value, priority, DEEP * goal, most)
         return value

@@ -90,6 +90,7 @@ class QLearning(Learner):
     gamma_ : Discount.
     seed_ : Seed of the run.
     source_ : "mdp" or "gymnasium".
+    n_features_in_, n_actions_ : Number of states, and of actions.
 
     Examples
     --------
@@ -185,10 +186,7 @@ class QLearning(Learner):
         states; then there is nothing to repeat.
         """
         check_is_fitted(self)
-        world = tabular(env, "QLearning")
-        if (world.n_states, world.n_actions) != self.q_.shape:
-            told = f"{world.n_states} states and {world.n_actions} actions, and the table is {self.q_.shape}"
-            raise ValueError(f"The environment has {told}: certify on the environment of the fit.")
+        world = self._same_size(tabular(env, "QLearning"))
         state, checks = self._replay(world)
         mdp = model_of(world, self.gamma_)
         if state is not None:  # where the law is known, luck is told and not judged

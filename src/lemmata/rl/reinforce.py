@@ -69,6 +69,7 @@ class Reinforce(NetworkLearner):
     center_, scale_ : What is taken from observations, and what they are multiplied with, where they have bounds.
     seed_ : Seed of the run.
     source_ : "mdp" or "gymnasium".
+    n_features_in_, n_actions_ : Number of states, or of numbers in an observation, and of actions.
 
     Examples
     --------
@@ -193,7 +194,7 @@ class Reinforce(NetworkLearner):
     def certify(self, env, y=None):
         """Prove the fit by repeating it, and the derivatives by differences; tell how good it is where the law is known."""
         check_is_fitted(self)
-        world = world_of(env)
+        world = self._same_size(world_of(env))
         _, checks = self._replay(world)
         checks.append(self._derivatives(world, self._shape(self.n_features_in_, self.n_outputs_, "softmax"), self.parameters_))
         mdp = model_of(world, self.gamma_)

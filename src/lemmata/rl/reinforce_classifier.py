@@ -24,16 +24,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Certificate, Check, same
 from lemmata.core.estimator import Classifier, Iterative, as_output
-from lemmata.core.iterate import iterate
+from lemmata.core.iterate import KEEP_LAST, replay
 from lemmata.core.moments import spread_block
 from lemmata.core.random import generator
 from lemmata.core.xoshiro import seed as words
 from lemmata.linear_model.stochastic import fold, mixed
 from lemmata.neural_network.classifier import label_block, probability_block
-from lemmata.neural_network.layers import n_parameters
+from lemmata.neural_network.layers import hidden_sizes
 from lemmata.neural_network.network import LIMIT, directions_of, disagreement, plain_forward
 from lemmata.optimize.rules import RULES, Rule
-from lemmata.rl.network_learner import NETWORK, draw_start, hidden_sizes, network_shape
+from lemmata.rl.network_learner import NETWORK, draw_start, network_shape, of_a_fit
 from lemmata.rl.policy_gradient import mean_score
 from lemmata.rl.reward_epochs import Lesson, State, earned_block, visit_block
 
@@ -154,7 +154,7 @@ class ReinforceClassifier(Iterative, Classifier):
             return {"parameters_": as_output(state.parameters, blocks.dtype), "mean_": spread.mean, "scale_": spread.scale}
 
         with self._fitting(blocks, X=X, y=y) as fitting:
-            run = fitting.iterate(step, first, tol=0.0, monotone=None, name="ReinforceClassifier", fitted=fitted)
+            run = fitting.iterate(step, first, tol=0.0, **KEEP_LAST, name="ReinforceClassifier", fitted=fitted)
         for name, value in fitted(run.state).items():
             setattr(self, name, value)
         self.t_, self.seed_ = run.state.steps, seed
@@ -165,10 +165,13 @@ class ReinforceClassifier(Iterative, Classifier):
     def _rewards(self):
         """Return the matrix of rewards, checked."""
         labels, K = self.classes_.tolist(), len(self.classes_)
-        if callable(self.reward):
-            found = np.array([[float(self.reward(chosen, right)) for right in labels] for chosen in labels])
-        else:
-            found = np.eye(K) if self.reward is None else np.array(self.reward, dtype=float)
+        given = np.eye(K) if self.reward is None else self.reward
+        if callable(given):
+            given = [[given(chosen, right) for right in labels] for chosen in labels]
+        try:
+            found = np.array(given, dtype=float)
+        except (TypeError, ValueError):  # words, or rows that are not equally long
+            found = np.zeros(0)
         if found.shape != (K, K) or not np.isfinite(found).all():
             raise ValueError(f"reward must have {K} rows and {K} columns of finite numbers, one each for {labels}.")
         return found
@@ -216,9 +219,7 @@ class ReinforceClassifier(Iterative, Classifier):
         """Return shape, parameters, means and scales, checked before compiled code reads them."""
         check_is_fitted(self)
         shape = self._shape()
-        if self.parameters_.shape != (n_parameters(shape),):
-            raise ValueError(f"parameters_ has the shape {self.parameters_.shape}, which is not that of a fit.")
-        return tuple(shape), self.parameters_.astype(float), self.mean_, self.scale_
+        return tuple(shape), of_a_fit(shape, self.parameters_), self.mean_, self.scale_
 
     def predict_proba(self, X):
         """Give the chance with which each label is chosen, (n, K)."""
@@ -236,7 +237,7 @@ class ReinforceClassifier(Iterative, Classifier):
         blocks = mixed(self._labeled(X, y, sample_weight, reset=False, order="C"))
         spread = blocks.reduce(spread_of_rows)
         step, first = self._steps(blocks, self.seed_, spread)
-        state = iterate(step, first, max_iter=self.max_iter, tol=0.0, name="replay").state
+        state = replay(step, first, max_iter=self.max_iter, ended=lambda state: state.steps >= self.t_).state
         floor = np.sqrt(np.finfo(float).eps) * float(np.abs(spread.scale).max())
         parameters = as_output(state.parameters, self.parameters_.dtype)
         return Certificate(

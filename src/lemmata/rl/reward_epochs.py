@@ -11,6 +11,7 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import serial_blas
+from lemmata.core.visits import visits_of
 from lemmata.core.xoshiro import next_uniform
 from lemmata.neural_network.layers import Shape, backward, conclude, forward, new_rooms, room_of, unit_rows
 from lemmata.neural_network.passes import outputs_of, rows_of
@@ -86,27 +87,24 @@ def visit(shape, rule, constants, schedule, batch, baseline, entropy, reward, ro
     return steps
 
 
-def visits_of(n, weight, order):
+def visits_in(order, weight):
     """Return rows in the order of their visits, and the share of each visit.
 
     Examples
     --------
-    >>> visits_of(3, [2.0, 0.5, 1.0], [2, 0, 1])
+    >>> visits_in(np.array([2, 0, 1]), np.array([2.0, 0.5, 1.0]))
     (array([2, 0, 0, 1]), array([1. , 1. , 1. , 0.5]))
     """
     if weight is None:
-        return np.asarray(order, dtype=np.int64), np.ones(n)
-    order, weight = np.asarray(order, dtype=np.int64), np.asarray(weight, dtype=float)
-    counts = np.ceil(weight).astype(np.int64)[order]
-    rows, share = np.repeat(order, counts), np.ones(counts.sum())
-    share[np.cumsum(counts) - 1] = weight[order] - (counts - 1)
-    return rows, share
+        return order, np.ones(len(order))
+    places, share = visits_of(np.asarray(weight)[order])
+    return order[places], share
 
 
 def visit_block(X, y, weight, going, own, lesson):
     """Visit the rows of a block; return ((state, generator of orders), what the block keeps)."""
     (state, rng), n, shape = going, X.shape[0], Shape(*lesson.shape)
-    order, share = visits_of(n, weight, rng.permutation(n) if lesson.shuffle else np.arange(n))
+    order, share = visits_in(rng.permutation(n) if lesson.shuffle else np.arange(n), weight)
     room = room_of(new_rooms(shape, 1, min(lesson.batch_size, len(order)), np.float64), 0)
     options = (*lesson.rule, lesson.batch_size, lesson.baseline, lesson.entropy, lesson.reward)
     table, labels = rows_of(X, lesson.mean, lesson.scale, np.float64), np.asarray(y, dtype=np.int64)

@@ -2,20 +2,25 @@
 
 From a value V and a policy π alone, one pass over the model gives Q and with it TV and T_πV; the extremes of TV − V and
 T_πV − V bound ‖V − V*‖∞ and what π loses (`bounds`). The second bound does not feel a constant added to V, which the first
-does: both are needed. They are relative to the largest return that the policy could have, max|r_π|/(1 − γ); since
-|r_π| ≤ (1 + γ) max|V^π|, an error of one percent of the values is thousands of times the limit.
+does: both are needed. They are relative to the largest value: an error of one percent is thousands of times the limit, and at
+least ten times where the horizon is so long that rounding raises it. The bounds that were claimed are compared with these.
+
+How often the best policy takes each pair, discounted and summed over a start in every state, obeys the equations of a flow,
+
+    Σ_a x(s', a) = 1 + γ Σ_{s, a} x(s, a) T(s, a, s'),
+
+whose lack is in units of one start: x is off by no more, relative to the number of its steps.
 """
 
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from lemmata.core.certificate import TINY, Certificate, Check, same
-from lemmata.rl.bounds import EPSILON, bracket, reach_of
-from lemmata.rl.policy import mean_under, read_policy
-
-LIMIT = 1e-6  # of losses and errors, relative to the largest return
+from lemmata.rl.bounds import bracket, claimed, limit_of, reach_of, rounding
+from lemmata.rl.policy import chosen, mean_under, read_policy
 
 
 @dataclass
@@ -31,6 +36,7 @@ class Solution:
     error : Proved: no entry of `value` is further from the best value.
     trace : The bound after every iteration.
     n_iter, converged : How many there were, and whether the bound is as small as was asked for.
+    occupancy : Of a linear program, how often the policy takes each pair (states, actions), else None.
 
     Examples
     --------
@@ -41,7 +47,7 @@ class Solution:
     (array([4.]), array([1]), array([[3., 4.]]))
     >>> found.policy = np.array([0])
     >>> [check.name for check in found.certify(mdp).failed]
-    ['policy loss']
+    ['policy loss', 'bound']
     """
 
     mdp: object = field(repr=False)
@@ -74,11 +80,11 @@ class Solution:
 
 
 def certify(solution, mdp):
-    """Check a solution of a model: the loss of its policy, the error of its value, and that Q belongs to it.
+    """Check a solution of a model: the loss of its policy, the error of its value, what was claimed of both, and Q.
 
     Parameters
     ----------
-    solution : Anything with `value`, `policy` and `q`.
+    solution : What a planner returned.
     mdp : The model.
 
     Examples
@@ -88,8 +94,10 @@ def certify(solution, mdp):
     >>> print(certify(value_iteration(mdp), mdp))
     certificate holds (proof)
       check        value     limit  kind   claim
-      policy loss  ... ≤ 1e-06  proof  no policy is worth more than this one by more, relative to its largest return
-      value        ... ≤ 1e-06  proof  no value is further from the best one, relative to the largest return
+      policy loss  ... ≤ 1e-06  proof  no policy is worth more than this one by more, relative to the largest value
+      value        ... ≤ 1e-06  proof  no value is further from the best one, relative to the largest
+      bound        ... ≤ 1e+00  proof  the bound that is proved again, as a multiple of the one that is claimed
+      error        ... ≤ 1e+00  proof  the error that is proved again, as a multiple of the one that is claimed
       q            ... ≤ 1e-06  proof  Q = r + γ Σ T V, computed again
     """
     value = mdp._value(solution.value)
@@ -99,16 +107,36 @@ def certify(solution, mdp):
     _, above = bracket(mdp, reach, 0.0, float((best - value).max()), value)
     below, _ = bracket(mdp, reach, float((taken - value).min()), 0.0, value)
     lowest, _ = bracket(mdp, reach, float((best - value).min()), 0.0, value)
-    largest = float(np.abs(mean_under(policy, mdp.rewards)).max())
-    unit = largest * reach.horizon if np.isfinite(reach.horizon) else max(largest, float(np.abs(value).max()))
-    limit = max(LIMIT, 4 * EPSILON * (mdp.longest_row + 6) * reach.factor(value))
+    bound, error, factor = above - below, max(above, -lowest), reach.factor(value)
+    largest, limit, slack = max(float(np.abs(value).max()), TINY), limit_of(mdp, factor), factor * rounding(mdp, value)
     claims = (
-        "no policy is worth more than this one by more, relative to its largest return",
-        "no value is further from the best one, relative to the largest return",
+        "no policy is worth more than this one by more, relative to the largest value",
+        "no value is further from the best one, relative to the largest",
         "Q = r + γ Σ T V, computed again",
     )
-    return Certificate(
-        Check("policy loss", (above - below) / max(unit, TINY), limit, "proof", claims[0]),
-        Check("value", max(above, -lowest) / max(unit, TINY), limit, "proof", claims[1]),
+    checks = [
+        Check("policy loss", bound / largest, limit, "proof", claims[0]),
+        Check("value", error / largest, limit, "proof", claims[1]),
+        claimed(solution.bound, bound, slack, "bound"),
+        claimed(solution.error, error, slack / 2, "error"),
         same(solution.q, q, "q", claims[2]),
-    )
+    ]
+    if solution.occupancy is not None:
+        checks.append(flow_check(mdp, policy, solution.occupancy, limit))
+    return Certificate(*checks)
+
+
+def moves_of(mdp):
+    """Give the moves after which the episode goes on as a sparse matrix, a row for each pair."""
+    indptr, successors, probabilities = mdp.continuing
+    return csr_array((probabilities, successors, indptr), shape=(mdp.rewards.size, mdp.n_states))
+
+
+def flow_check(mdp, policy, occupancy, limit):
+    """Check that an occupancy is a flow, and that of a policy."""
+    claim, x = "what flows into each state flows out by the policy's actions, in units of one start", np.asarray(occupancy)
+    if x.shape != mdp.rewards.shape:
+        return Check("occupancy", np.inf, limit, "proof", claim)
+    lack = np.abs(x.sum(axis=1) - 1 - mdp.gamma * (moves_of(mdp).T @ x.ravel())).max()
+    wrong = np.abs(np.where(chosen(policy, mdp.n_actions), np.minimum(x, 0.0), x)).max()
+    return Check("occupancy", float(max(lack, wrong)), limit, "proof", claim)

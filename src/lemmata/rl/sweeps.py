@@ -184,6 +184,11 @@ class Passes:
         read = self.mdp.table.size if self.dense else len(self.moves[1])
         return read * self.left // self.active.size
 
+    @property
+    def settled(self):
+        """Whether one action is left in each state."""
+        return self.left == self.n
+
     def bellman(self, value):
         """Apply Bellman's operator; return TV, the greedy policy and the extremes of TV − V."""
         best, policy = np.empty(self.n), np.empty(self.n, np.int64)

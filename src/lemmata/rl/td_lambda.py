@@ -98,6 +98,7 @@ class TDLambda(Learner):
     gamma_ : Discount.
     seed_ : Seed of the run.
     source_ : "mdp" or "gymnasium".
+    n_features_in_, n_actions_ : Number of states, and of actions.
 
     Examples
     --------
@@ -184,7 +185,7 @@ class TDLambda(Learner):
     def certify(self, env, y=None):
         """Prove the fit by repeating it and, where the law is known, compare it with the exact value of the policy."""
         check_is_fitted(self)
-        world = tabular(env, "TDLambda")
+        world = self._same_size(tabular(env, "TDLambda"))
         _, checks = self._replay(world)
         mdp = model_of(world, self.gamma_)
         if mdp is not None:

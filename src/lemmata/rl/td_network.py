@@ -28,7 +28,7 @@ from lemmata.core.random import spawn
 from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as words
 from lemmata.optimize.schedules import Schedule
-from lemmata.rl.environment import FOREVER, SEEDS, discount_of, draw, world_of
+from lemmata.rl.environment import FOREVER, SEEDS, discount_of, draw, number_of, world_of
 from lemmata.rl.known_law import model_of, policy_check, reached, value_check
 from lemmata.rl.learner import constants_of
 from lemmata.rl.network_learner import NETWORK, NetworkLearner, Trained, best_output, draw_start, go_on, new_room
@@ -67,10 +67,19 @@ def try_episodes(world, settings, shape, room, policy, horizon, memory, stream, 
     return np.array(returns), np.array(lengths, dtype=np.int64), taken
 
 
+def action_of(policy, seen, n_actions):
+    """Ask a function for an action; checked before compiled code reads it."""
+    given = policy(seen)
+    action = number_of(given, 0, n_actions)
+    if action is None:
+        raise ValueError(f"policy must return actions from 0 to {n_actions - 1}, and returned {given!r}.")
+    return action
+
+
 def as_function(policy, world):
     """Return a policy as a function of (observation, stream): a table, or a function of the observation."""
     if callable(policy):
-        return lambda seen, stream: int(policy(seen))
+        return lambda seen, stream: action_of(policy, seen, world.n_actions)
     if world.n_states is None:
         raise ValueError("A policy for observations that are no numbers of states is a function of the observation.")
     rows = policy_for_draws(policy, world.n_states, world.n_actions)
@@ -115,6 +124,7 @@ class TDNetwork(NetworkLearner):
     center_, scale_ : What is taken from observations, and what they are multiplied with, where they have bounds.
     seed_ : Seed of the run.
     source_ : "mdp" or "gymnasium".
+    n_features_in_, n_actions_ : Number of states, or of numbers in an observation, and of actions.
 
     Examples
     --------
@@ -238,13 +248,13 @@ class TDNetwork(NetworkLearner):
 
     def _act(self, world, seen):
         if self.policy is not None:
-            raise ValueError("Values of a given policy were learned, and no policy: there is nothing to score.")
+            return super()._act(world, seen)
         return int(self.predict([seen])[0])
 
     def certify(self, env, y=None):
         """Prove the fit by repeating it, and the derivatives by differences; tell how good it is where the law is known."""
         check_is_fitted(self)
-        world = world_of(env)
+        world = self._same_size(world_of(env))
         _, checks = self._replay(world)
         checks.append(self._derivatives(world, self._shape(self.n_features_in_, self.n_outputs_), self.parameters_))
         mdp = model_of(world, self.gamma_)

@@ -13,7 +13,7 @@ prioritized   states whose successors changed most come first [3]: where news sp
 modified      the greedy policy is evaluated by passes of T_π, which read one action of each state, until they are near its
               value [4].
 auto          "modified"; where episodes end also sweeps in place, with the states in the order in which the ends are reached;
-              and after an iteration that gained little the linear equations of the policy are solved (`linear_system`).
+              and after two iterations that gained little the linear equations of the policy are solved (`linear_system`).
 
 [1] MacQueen (1966). [2] Porteus (1971). [3] Moore & Atkeson, Machine Learning 13 (1993). [4] Puterman & Shin, Management
 Science 24 (1978).
@@ -34,10 +34,11 @@ from lemmata.rl.policy import chain_of
 from lemmata.rl.prioritized import Queue
 from lemmata.rl.solution import Solution
 from lemmata.rl.sweeps import Passes
+from lemmata.rl.walk import at_least_one
 
 METHODS = ("auto", "value", "gauss-seidel", "prioritized", "modified")
 PRECISION = 1e-8  # proved loss by default, relative to the largest value: a hundredth of what certificates ask
-NEAR = 0.1  # a policy is evaluated until its residual is this share of the first one
+NEAR = 0.1  # a policy is evaluated until its residual is this share of what the last pass left
 SWEEPS = 30  # at most, of one policy
 PATIENCE = 30  # iterations like the last one that may be left before it is worth to solve for the value of the policy
 
@@ -50,7 +51,8 @@ class State(NamedTuple):
     policy: np.ndarray | None
     below: float
     above: float
-    slow: bool
+    left: float  # how far TV − V is from a constant or, where episodes end, from zero
+    slow: int  # iterations in a row that gained little
 
     @property
     def bound(self):
@@ -82,7 +84,7 @@ def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=10
     >>> T = [[[1.0, 0.0], [0.2, 0.8]], [[0.0, 1.0], [0.8, 0.2]]]  # in two states: stay, or go to the other one, mostly
     >>> mdp = MDP(T, [0.0, 1.0], 0.9, actions=["stay", "go"])
     >>> found = value_iteration(mdp)
-    >>> found.value, mdp.named(found.policy)
+    >>> found.value.round(6), mdp.named(found.policy)
     (array([ 8.780488, 10.      ]), {0: 'go', 1: 'stay'})
     >>> found.bound < 1e-6, found.certify(mdp).holds
     (True, True)
@@ -91,23 +93,26 @@ def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=10
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
     if epsilon is not None and not epsilon > 0:
         raise ValueError(f"epsilon must be above 0, got {epsilon!r}.")
+    max_iter = at_least_one("max_iter", max_iter)
     reach = reach_of(mdp)
     outwards = method == "auto" and mdp.episodic and mdp.table is None
     view = from_the_ends(mdp) if outwards else view_of(mdp, sparse=method == "prioritized")
     passes, first = Passes(view), view.forth(_first(mdp, reach, start))
-    improve = _improver(view, passes, method)
+    improve = _improver(view, passes, reach, method)
 
     def step(state):
         value = state.best if state.policy is None else improve(state, _wanted(view, reach, epsilon, state.value))
         best, policy, low, high = passes.bellman(value)
         below, above = bracket(view, reach, low, high, value)
         passes.strike(best, margin(view, below, above, value))
-        left = float(above - below) / float(_wanted(view, reach, epsilon, value))
-        slow = left > 1 and (above - below) * left ** (1 / PATIENCE) > state.bound
-        return State(value, best, policy, below, above, bool(slow)), above - below, left
+        far = float(above - below) / float(_wanted(view, reach, epsilon, value))
+        patience = PATIENCE * SWEEPS if passes.settled else PATIENCE  # an iteration is then one pass of the policy, not many
+        little = far > 1 and (above - below) * far ** (1 / patience) > state.bound
+        slow = state.slow + 1 if little else 0
+        return State(value, best, policy, below, above, _left(view, low, high), slow), above - below, far
 
     options = {"max_iter": max_iter, "tol": 1.0, "name": "value iteration", "verbose": verbose, "callbacks": callbacks}
-    run = iterate(step, State(first, first, None, -np.inf, np.inf, False), **options)
+    run = iterate(step, State(first, first, None, -np.inf, np.inf, np.inf, 0), **options)
     if run.state.policy is None:  # interrupted before the first pass was over
         raise KeyboardInterrupt
     return _solution(mdp, view, run, epsilon)
@@ -136,31 +141,29 @@ def _first(mdp, reach, start):
     return value
 
 
-def _improver(view, passes, method):
-    """Give the function of a state, and of the loss to reach, that makes the values for the next pass."""
+def _improver(view, passes, reach, method):
+    """Give the function of a state, and of the loss to reach, that makes the values for the next pass.
+
+    Updates in place do not commute with adding a constant: values in the middle of the bounds could send them round in circles.
+    """
     if method == "value":
         return lambda state, _: state.best
     if method == "gauss-seidel":
         turns = cycle((False, True))
-        return lambda state, _: passes.sweep(_centered(view, state), next(turns))
+        return lambda state, _: passes.sweep(state.best, next(turns))
     if method == "prioritized":
         queue = Queue(view)
-
-        def first_things_first(state, goal):
-            value = state.value + _middle(view, state)
-            return queue.run(value, np.abs(_centered(view, state) - value), goal)
-
-        return first_things_first
+        return lambda state, goal: queue.run(state.value, np.abs(state.best - state.value), goal / reach.factor(state.value))
 
     solvable = method == "auto"
 
     def evaluate(state, _):
         nonlocal solvable
         value = _centered(view, state)
-        if state.slow and solvable:
+        if state.slow > 1 and solvable:  # 1: another policy may have lost what the last one gained
             value, solvable = _solved(view, state.policy, value)
         else:
-            value = _evaluated(view, passes, state.policy, value)
+            value = _evaluated(view, passes, state, value)
         if method == "auto" and view.table is None and (view.episodic or state.slow):
             for turn in range(SWEEPS if state.slow else 2):
                 value = passes.sweep(value, turn % 2 == 1)
@@ -179,17 +182,22 @@ def _centered(view, state):
     return state.best + view.gamma * _middle(view, state)
 
 
-def _evaluated(view, passes, policy, value):
-    """Bring the value of a policy nearer by passes, or where episodes end by sweeps in place."""
-    rows, first = passes.policy_rows(policy), None
+def _left(view, low, high):
+    """Give how far a change between two extremes is from a constant or, where episodes end, from zero."""
+    return max(high, -low) if view.episodic else high - low
+
+
+def _evaluated(view, passes, state, value):
+    """Bring the value of the policy nearer by passes, or where episodes end by sweeps in place."""
+    if passes.settled:  # Bellman's operator is that of the policy, and proves something
+        return value
+    rows = passes.policy_rows(state.policy)
     for turn in range(SWEEPS):
         if view.episodic and not passes.dense:
             value, low, high = passes.policy_sweep(rows, value, turn % 2 == 1)
         else:
             value, low, high = passes.policy_pass(rows, value)
-        left = max(high, -low) if view.episodic else high - low
-        first = left if first is None else first
-        if left <= NEAR * first:
+        if _left(view, low, high) <= NEAR * state.left:
             break
     return value
 

@@ -1,5 +1,6 @@
 """Walks through a model under a policy: what happens, step by step, drawn from a seed."""
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -84,13 +85,18 @@ def steps(
     return len(states), state, episodes
 
 
+def at_least_one(name, value):
+    """Validate a number of steps, episodes or iterations."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    return int(value)
+
+
 def walk(mdp, policy, n_steps, episodes, rng):
     """Walk under a policy given as probabilities; start anew from the initial law whenever an episode is over."""
     if (n_steps is None) == (episodes is None):
         raise ValueError("Give the number of steps, n_steps, or of episodes, and not both.")
-    wanted = n_steps if episodes is None else episodes
-    if wanted < 1:
-        raise ValueError(f"A walk has at least one {'step' if episodes is None else 'episode'}, got {wanted}.")
+    at_least_one(*(("n_steps", n_steps) if episodes is None else ("episodes", episodes)))
     moves = mdp.transitions
     if episodes is not None and not moves.ends.any():
         raise ValueError("No move of this model ends an episode; ask for n_steps instead of episodes.")
