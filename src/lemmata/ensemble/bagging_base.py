@@ -1,8 +1,7 @@
 """What bagging of classifiers and of regressors share: bags, columns, members, out-of-bag means, the certificate."""
 
-import threading
 import warnings
-from contextlib import nullcontext
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from lemmata.core import config
 from lemmata.core.certificate import Certificate, Check
 from lemmata.core.estimator import Estimator
-from lemmata.core.threads import run
+from lemmata.core.fits import fit_all
 from lemmata.ensemble.bag import bag_counts, bag_size, draw_seeds
 from lemmata.tree.draw import mix, shuffle, uniform
 
@@ -137,20 +136,10 @@ class Bagging(Estimator):
 
     def _fitted(self, X, y, weight):
         """Fit the members: ours on threads, others one after the other, for we do not know whether they may meet."""
-        members = [None] * len(self.seeds_)
-        gate = threading.Lock()
-        with _bar(len(members)) if self.verbose else nullcontext() as bar, config.jobs(self.n_jobs):
-
-            def work(t):
-                with config.config(n_threads=1) if threaded else nullcontext():
-                    members[t] = self._member(int(self.seeds_[t]), X, y, weight)
-                if bar is not None:
-                    with gate:
-                        bar.update()
-
-            threaded = _is_ours(self.estimator_) and config.n_threads() > 1
-            run(work, range(len(members)), min(config.n_threads(), len(members)) if threaded else 1)
-        return members
+        with config.jobs(self.n_jobs):
+            ours = _is_ours(self.estimator_)
+            member = partial(self._member, X=X, y=y, weight=weight)
+            return fit_all(member, self.seeds_.tolist(), ours=ours, verbose=self.verbose, name="members")
 
     def _member(self, seed, X, y, weight):
         member = clone(self.estimator_)
@@ -230,12 +219,6 @@ class Bagging(Estimator):
             Check("bags", float(not usable), 0.0, "proof", "every bag can be drawn from its seed"),
         ]
         return Certificate(*checks, *self._out_of_bag_checks(X, y), subject=name)
-
-
-def _bar(total):
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc="members")
 
 
 def is_mixed(X):
