@@ -11,6 +11,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _SUBPACKAGES = (
+    "association",
     "cluster",
     "decision",
     "decomposition",
@@ -24,6 +25,7 @@ _SUBPACKAGES = (
     "linear_model",
     "markov",
     "mixture",
+    "model_selection",
     "naive_bayes",
     "neighbors",
     "neural_network",

@@ -1,0 +1,104 @@
+"""Sets of baskets as bits: 64 baskets to a word, one row of words for each item.
+
+The baskets that hold two items are those whose bit is set in both rows, so a support is a bitwise AND and a count of bits.
+"""
+
+import numpy as np
+
+from lemmata.core.kernel import kernel
+
+WORD = 64
+
+_ODD = np.uint64(0x5555555555555555)
+_PAIRS = np.uint64(0x3333333333333333)
+_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
+_BYTES = np.uint64(0x0101010101010101)
+_1, _2, _4, _56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+
+
+def n_words(n):
+    """Give the words that n bits take."""
+    return -(-n // WORD)
+
+
+def packed(table):
+    """Pack a boolean table, one row a basket, into one row of bits for each item.
+
+    >>> packed(np.array([[True, False], [True, True]]))
+    array([[3],
+           [2]], dtype=uint64)
+    """
+    n, p = table.shape
+    bits = np.zeros((p, n_words(n) * 8), dtype=np.uint8)
+    bits[:, : -(-n // 8)] = np.packbits(np.ascontiguousarray(table.T), axis=1, bitorder="little")
+    return bits.view("<u8").astype(np.uint64, copy=False)
+
+
+@kernel
+def bits_of_rows(indptr, indices, slot, bits):
+    """Set bit i of row slot[j] for every item j of basket i; items whose slot is negative are left out."""
+    for i in range(len(indptr) - 1):
+        word, bit = i >> 6, _1 << np.uint64(i & 63)
+        for e in range(indptr[i], indptr[i + 1]):
+            s = slot[indices[e]]
+            if s >= 0:
+                bits[s, word] |= bit
+
+
+@kernel
+def counts(bits):
+    """Count the bits of every row."""
+    found = np.zeros(bits.shape[0], dtype=np.int64)
+    for j in range(bits.shape[0]):
+        n = np.uint64(0)
+        for i in range(bits.shape[1]):
+            n += ones(bits[j, i])
+        found[j] = n
+    return found
+
+
+@kernel
+def ones(x):
+    """Count the bits of a word, by adding neighbors: pairs, nibbles, bytes, and all bytes by one product."""
+    x = x - ((x >> _1) & _ODD)
+    x = (x & _PAIRS) + ((x >> _2) & _PAIRS)
+    x = (x + (x >> _4)) & _NIBBLES
+    return (x * _BYTES) >> _56
+
+
+@kernel
+def intersect(a, b, out):
+    """Write the bits that two rows share, and count them."""
+    n = np.uint64(0)
+    for i in range(a.size):
+        x = a[i] & b[i]
+        out[i] = x
+        n += ones(x)
+    return np.int64(n)
+
+
+@kernel
+def rows_of_bits(bits, n):
+    """List the set bits by basket: the items of basket i in `indices[indptr[i]:indptr[i + 1]]`, ascending."""
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    for j in range(bits.shape[0]):
+        for i in range(bits.shape[1]):
+            x = bits[j, i]
+            while x:
+                lowest = x & (~x + _1)
+                indptr[(i << 6) + np.int64(ones(lowest - _1)) + 1] += 1
+                x ^= lowest
+    for i in range(n):
+        indptr[i + 1] += indptr[i]
+    at = indptr[:n].copy()
+    indices = np.empty(indptr[n], dtype=np.int32)
+    for j in range(bits.shape[0]):
+        for i in range(bits.shape[1]):
+            x = bits[j, i]
+            while x:
+                lowest = x & (~x + _1)
+                row = (i << 6) + np.int64(ones(lowest - _1))
+                indices[at[row]] = j
+                at[row] += 1
+                x ^= lowest
+    return indptr, indices
