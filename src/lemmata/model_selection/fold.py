@@ -1,0 +1,180 @@
+"""One fold: a model fitted to some rows, and what it says of others.
+
+A weight means repetition. It goes to `fit` where the estimator takes weights, to every step of a pipeline that learns if all
+of these do, and otherwise, if weights are whole numbers, the rows themselves are repeated. What cannot be weighed either way is
+an error. A search (`GridSearchCV`) weighs its fits; whether it weighs its own comparisons is scikit-learn's metadata routing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import check_consistent_length, has_fit_parameter
+
+from lemmata.core.data import have_weight, is_sparse, is_stored
+from lemmata.model_selection.splits import count_rows
+
+MISSING = {"predict_proba": 0.0, "predict_log_proba": -np.inf, "decision_function": -np.inf}  # of a class that was not there
+UNSUPERVISED = ("score_samples", "predict", "transform")  # what to ask a model without targets, the first that it has
+
+
+class Data(NamedTuple):
+    """Rows with all that belongs to them."""
+
+    X: object
+    y: np.ndarray | None
+    weight: np.ndarray | None
+    fit_params: dict
+
+    @classmethod
+    def of(cls, X, y=None, sample_weight=None, fit_params=None):
+        """Check that the parts fit together."""
+        if is_stored(X):
+            raise ValueError(
+                "Cross-validation picks rows, so it needs a table in memory: read the stored table, or some of it."
+            )
+        if isinstance(y, str):
+            raise ValueError(f"y must hold the targets themselves; {y!r} looks like the name of a column.")
+        X = X.tocsr() if is_sparse(X) else X if hasattr(X, "shape") else list(X)
+        y = None if y is None else np.asarray(y)
+        y = y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y
+        check_consistent_length(X, y, sample_weight)
+        return cls(X, y, None if sample_weight is None else have_weight(sample_weight, count_rows(X)), dict(fit_params or {}))
+
+    def rows(self, numbers):
+        """Take some rows, and of each fit parameter that has one entry for each row, theirs."""
+        n = count_rows(self.X)
+        of_rows = {
+            name: _safe_indexing(value, numbers) if _has_rows(value, n) else value for name, value in self.fit_params.items()
+        }
+        y, weight = (None if part is None else part[numbers] for part in (self.y, self.weight))
+        return Data(_safe_indexing(self.X, numbers), y, weight, of_rows)
+
+
+def _has_rows(value, n):
+    return (
+        not isinstance(value, str | dict) and (hasattr(value, "__len__") or hasattr(value, "shape")) and count_rows(value) == n
+    )
+
+
+def fit_to(estimator, data, rows):
+    """Fit a copy of an estimator to some rows.
+
+    Examples
+    --------
+    >>> from lemmata.linear_model import LinearRegression
+    >>> data = Data.of([[0.0], [1.0], [2.0], [9.0]], [1.0, 3.0, 5.0, 0.0])
+    >>> fit_to(LinearRegression(), data, np.arange(3)).coef_
+    array([2.])
+    """
+    model, weighed = clone(estimator), {}
+    if data.weight is not None:
+        names = weight_names(estimator)
+        if names is None:
+            rows = repeated(rows, data.weight, type(estimator).__name__)
+        else:
+            weighed = dict.fromkeys(names, data.weight[rows])
+    part = data.rows(rows)
+    target = () if part.y is None else (part.y,)
+    return model.fit(part.X, *target, **weighed, **part.fit_params)
+
+
+def weight_names(estimator):
+    """Name the arguments by which `fit` takes weights of rows, or return None if some part of it takes none.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from lemmata.linear_model import Ridge
+    >>> from lemmata.mixture import GibbsMixture
+    >>> weight_names(make_pipeline(StandardScaler(), Ridge())), weight_names(GibbsMixture())
+    (['standardscaler__sample_weight', 'ridge__sample_weight'], None)
+    """
+    if isinstance(estimator, Pipeline | BaseSearchCV) and get_config()["enable_metadata_routing"]:
+        return ["sample_weight"]
+    if isinstance(estimator, BaseSearchCV):
+        return weight_names(estimator.estimator)
+    if not isinstance(estimator, Pipeline):
+        return ["sample_weight"] if has_fit_parameter(estimator, "sample_weight") else None
+    found = []
+    for name, step in estimator.steps:
+        if step is None or isinstance(step, str) or not get_tags(step).requires_fit:
+            continue
+        names = weight_names(step)
+        if names is None:
+            return None
+        found += [f"{name}__{argument}" for argument in names]
+    return found
+
+
+def repeated(rows, weight, name):
+    """Repeat row numbers as often as their weights say, for those that take no weights.
+
+    Examples
+    --------
+    >>> repeated(np.array([4, 5]), np.array([0, 0, 0, 0, 2.0, 1.0]), "GibbsMixture")
+    array([4, 4, 5])
+    """
+    times = weight[rows]
+    if not (times == np.rint(times)).all():
+        raise ValueError(
+            f"{name} takes no weights of rows; whole numbers would be repetitions, but there is {times[times % 1 > 0][0]:g}."
+        )
+    return np.repeat(rows, times.astype(np.int64))
+
+
+def chosen_method(estimator, method, y):
+    """Return the name of the method that is asked about held-out rows.
+
+    Examples
+    --------
+    >>> from lemmata.cluster import KMeans
+    >>> from lemmata.mixture import GaussianMixture
+    >>> [chosen_method(model, "auto", None) for model in (GaussianMixture(), KMeans())]
+    ['score_samples', 'predict']
+    """
+    if method != "auto":
+        if not hasattr(estimator, method):
+            raise ValueError(f"{type(estimator).__name__} has no method {method!r}; method='auto' takes the first that it has.")
+        return method
+    supervised = y is not None or is_classifier(estimator) or is_regressor(estimator)
+    order = ("predict", "transform") if supervised else UNSUPERVISED
+    for name in order:
+        if hasattr(estimator, name):
+            return name
+    raise ValueError(
+        f"{type(estimator).__name__} has none of {', '.join(order)}: name a method of it that makes something of rows."
+    )
+
+
+def answers(model, method, X, classes=None):
+    """Ask a fitted model about rows; of a classifier, give one column for each of `classes`, those of the whole table.
+
+    A class that was not among the rows of the fit has probability zero there.
+
+    Examples
+    --------
+    >>> from lemmata.naive_bayes import GaussianNB
+    >>> model = GaussianNB().fit([[0.0], [1.0], [8.0], [9.0]], ["a", "a", "c", "c"])
+    >>> answers(model, "predict_proba", [[0.0]], np.array(["a", "b", "c"]))
+    array([[1., 0., 0.]])
+    """
+    found = getattr(model, method)(X)
+    found = found.toarray() if is_sparse(found) else np.asarray(found)
+    if method not in MISSING or classes is None or isinstance(getattr(model, "classes_", None), list):
+        return found
+    known = np.asarray(model.classes_)
+    if np.array_equal(known, classes):
+        return found
+    if found.ndim != 2 or found.shape[1] != len(known):
+        raise ValueError(
+            f"A fold has {len(known)} of the {len(classes)} classes, so the columns of its {method} do not agree with others'."
+        )
+    whole = np.full((len(found), len(classes)), MISSING[method], dtype=found.dtype)
+    whole[:, np.searchsorted(classes, known)] = found
+    return whole
