@@ -1,3 +1,6 @@
 """Choosing models: cross-validation, the bootstrap, information criteria, the order of a model."""
 
-__all__: list[str] = []
+from lemmata.model_selection.bootstrap import Bootstrap
+from lemmata.model_selection.cross_validation import CrossValidation, cross_validate
+
+__all__ = ["Bootstrap", "CrossValidation", "cross_validate"]

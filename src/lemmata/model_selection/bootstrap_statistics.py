@@ -1,0 +1,141 @@
+"""Statistics that have a name: their compiled kernel, the same in NumPy's words, and their values with each row left out."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betainc
+
+from lemmata.model_selection.bootstrap_kernels import correlations, means, quantiles, variances
+
+
+class Statistic(NamedTuple):
+    """What the bootstrap has to know of a statistic that it computes itself."""
+
+    n_samples: int
+    prepare: Callable[..., tuple]  # samples -> (arguments of the kernel, function from what it gives to the statistic)
+    plain: Callable[..., Any]  # the same on resampled arrays, along an axis, in the words of NumPy
+    left_out: Callable[..., np.ndarray]  # values with each row left out
+    to_line: Callable | None = None  # scale on which the statistic is nearly normal, the slope there, and the way back
+    slope: Callable | None = None
+    from_line: Callable | None = None
+
+
+def _mean(x):
+    center = x.mean()  # what is left without it does not cancel
+    return means, (x - center,), lambda value, error: (value + center, error)
+
+
+def _variance(x):
+    return variances, (x - x.mean(),), lambda value, error: (value, error)
+
+
+def _deviation(x):
+    def root(value, error):
+        deviation = np.sqrt(value)
+        return deviation, np.divide(error, 2 * deviation, out=np.zeros_like(error), where=deviation > 0)
+
+    return variances, (x - x.mean(),), root
+
+
+def _correlation(x, y):
+    return correlations, (scaled(x), scaled(y)), lambda value, error: (value, error)
+
+
+def _quantile(share):
+    def prepare(x):
+        order, n = np.argsort(x, kind="stable"), len(x)
+        rank = np.empty(n, dtype=np.int64)
+        rank[order] = np.arange(n)
+        weights = np.diff(betainc((n + 1) * share, (n + 1) * (1 - share), np.arange(n + 1) / n))
+        return quantiles, (rank, x[order], share, weights), lambda value, error: (value, error)
+
+    return prepare
+
+
+def scaled(x):
+    """Center values and divide them by the largest, so that no power of them is too large or too small."""
+    x = x - x.mean()
+    largest = np.abs(x).max()
+    return x / largest if largest > 0 else x
+
+
+def _mean_left_out(x):
+    n = len(x)
+    return x.mean() - (x - x.mean()) / (n - 1)
+
+
+def _variance_left_out(x):
+    n = len(x)
+    d = x - x.mean()
+    return ((d**2).sum() - d**2 * n / (n - 1)) / (n - 2) if n > 2 else np.zeros(n)
+
+
+def _correlation_left_out(x, y):
+    n = len(x)
+    a, b = scaled(x), scaled(y)
+    shrink = n / (n - 1)
+    xx, yy, xy = (a**2).sum() - shrink * a**2, (b**2).sum() - shrink * b**2, (a * b).sum() - shrink * a * b
+    product = xx * yy
+    return np.divide(xy, np.sqrt(np.maximum(product, 0)), out=np.full(n, np.nan), where=product > 0)
+
+
+def _quantile_left_out(share):
+    def left_out(x):
+        n, order = len(x), np.argsort(x, kind="stable")
+        ordered, place = x[order], np.arange(n)
+        at = share * (n - 2)
+        low = int(at)
+        high = min(low + 1, n - 2)
+        below, above = ordered[low + (low >= place)], ordered[high + (high >= place)]
+        values = np.empty(n)
+        values[order] = below + (at - low) * (above - below)
+        return values
+
+    return left_out
+
+
+def _plain_correlation(x, y, axis):
+    a, b = x - x.mean(axis=axis, keepdims=True), y - y.mean(axis=axis, keepdims=True)
+    product = (a**2).sum(axis=axis) * (b**2).sum(axis=axis)
+    return np.divide((a * b).sum(axis=axis), np.sqrt(product), out=np.full(np.shape(product), np.nan), where=product > 0)
+
+
+def quantile(share):
+    """Make the statistic that is a quantile, interpolated between two values as `numpy.quantile` does."""
+    return Statistic(1, _quantile(share), lambda x, axis: np.quantile(x, share, axis=axis), _quantile_left_out(share))
+
+
+_LOG = {"to_line": np.log, "slope": lambda value: 1 / value, "from_line": np.exp}
+NAMED = {
+    "mean": Statistic(1, _mean, lambda x, axis: x.mean(axis=axis), _mean_left_out),
+    "median": quantile(0.5),
+    "variance": Statistic(1, _variance, lambda x, axis: x.var(axis=axis, ddof=1), _variance_left_out, **_LOG),
+    "deviation": Statistic(
+        1, _deviation, lambda x, axis: x.std(axis=axis, ddof=1), lambda x: np.sqrt(_variance_left_out(x)), **_LOG
+    ),
+    "correlation": Statistic(
+        2, _correlation, _plain_correlation, _correlation_left_out, np.arctanh, lambda r: 1 / (1 - r**2), np.tanh
+    ),
+}
+
+
+def named(statistic):
+    """Look up a statistic by name, or by a number: the quantile of that probability; None for a function.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0, 3.0, 10.0])
+    >>> float(named("median").plain(x, axis=0)), named(0.25).left_out(x)
+    (2.5, array([2.5, 2. , 1.5, 1.5]))
+    """
+    if callable(statistic):
+        return None
+    if isinstance(statistic, str) and statistic in NAMED:
+        return NAMED[statistic]
+    if isinstance(statistic, float) and 0 < statistic < 1:
+        return quantile(statistic)
+    raise ValueError(
+        f"statistic must be one of {', '.join(NAMED)}, a number between 0 and 1 for that quantile, or a function of the "
+        f"resampled arrays; got {statistic!r}."
+    )
