@@ -13,9 +13,9 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import check_consistent_length, has_fit_parameter
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, has_fit_parameter
 
-from lemmata.core.data import have_weight, is_sparse, is_stored
+from lemmata.core.data import is_sparse, is_stored
 from lemmata.model_selection.splits import count_rows
 
 MISSING = {"predict_proba": 0.0, "predict_log_proba": -np.inf, "decision_function": -np.inf}  # of a class that was not there
@@ -43,7 +43,7 @@ class Data(NamedTuple):
         y = None if y is None else np.asarray(y)
         y = y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y
         check_consistent_length(X, y, sample_weight)
-        return cls(X, y, None if sample_weight is None else have_weight(sample_weight, count_rows(X)), dict(fit_params or {}))
+        return cls(X, y, _weights(sample_weight, count_rows(X)), dict(fit_params or {}))
 
     def rows(self, numbers):
         """Take some rows, and of each fit parameter that has one entry for each row, theirs."""
@@ -53,6 +53,15 @@ class Data(NamedTuple):
         }
         y, weight = (None if part is None else part[numbers] for part in (self.y, self.weight))
         return Data(_safe_indexing(self.X, numbers), y, weight, of_rows)
+
+
+def _weights(sample_weight, n):
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, np.empty((n, 1)), ensure_non_negative=True)
+    if not weight.any():
+        raise ValueError("Every sample weight is zero: there is no row to fit.")
+    return weight
 
 
 def _has_rows(value, n):
