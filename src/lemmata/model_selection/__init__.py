@@ -1,6 +1,21 @@
 """Choosing models: cross-validation, the bootstrap, information criteria, the order of a model."""
 
 from lemmata.model_selection.bootstrap import Bootstrap
+from lemmata.model_selection.bootstrap_error import BootstrapError, bootstrap_error
+from lemmata.model_selection.bootstrap_exact import ExactBootstrap, exact_bootstrap
+from lemmata.model_selection.bootstrap_scorer import BootstrapScorer
+from lemmata.model_selection.bootstrap_split import BootstrapSplit, ResubstitutionSplit
 from lemmata.model_selection.cross_validation import CrossValidation, cross_validate
 
-__all__ = ["Bootstrap", "CrossValidation", "cross_validate"]
+__all__ = [
+    "Bootstrap",
+    "bootstrap_error",
+    "BootstrapError",
+    "BootstrapScorer",
+    "BootstrapSplit",
+    "cross_validate",
+    "CrossValidation",
+    "exact_bootstrap",
+    "ExactBootstrap",
+    "ResubstitutionSplit",
+]

@@ -10,7 +10,7 @@ import numpy as np
 
 from lemmata.core.random import generator, spawn
 from lemmata.core.xoshiro import seed as xoshiro_state
-from lemmata.model_selection.bootstrap_kernels import draw_balanced, draw_rows
+from lemmata.model_selection.bootstrap_kernels import draw_balanced, draw_rows, draw_runs
 
 RESAMPLING = ("independent", "balanced", "moving-block", "circular-block")
 TABLE = 1 << 16  # draws of a table: a quarter of a megabyte, which stays in the processor's cache
@@ -54,8 +54,11 @@ class Draws(NamedTuple):
             return task
         rng, size = task
         out = np.empty((size, self.n_rows), dtype=np.int32)
-        circular = self.resampling != "moving-block"
-        draw_rows(xoshiro_state(rng), self.members, self.bounds, self.length, circular, out)
+        state = xoshiro_state(rng)
+        if self.in_runs:
+            draw_runs(state, self.members, self.bounds, self.length, self.resampling == "circular-block", out)
+        else:
+            draw_rows(state, self.members, self.bounds, out)
         return out
 
 

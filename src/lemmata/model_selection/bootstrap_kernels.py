@@ -2,7 +2,7 @@
 
 A table of draws is (resamples, rows): entry (r, i) is the row that stands in place i of resample r. Rows lie in groups, the
 strata or the samples: `members` lists the rows of one group after the other and `bounds` says where each group begins, so a
-place is filled from its own group. A run of `length` rows is drawn at a time; for independent rows the length is one.
+place is filled from its own group.
 A statistic's kernel gives for every resample the statistic and an estimate of its own standard error:
     mean          s / √n
     variance      √((m₄ − m₂²) / n) · n/(n − 1), m the central moments of the resample
@@ -18,11 +18,23 @@ import math
 import numpy as np
 
 from lemmata.core.kernel import kernel
-from lemmata.core.xoshiro import next_uniform
+from lemmata.core.xoshiro import fill_uniform, next_uniform
 
 
 @kernel
-def draw_rows(state, members, bounds, length, circular, out):
+def draw_rows(state, members, bounds, out):
+    """Fill a table of draws, each row by itself."""
+    uniform = np.empty(out.shape[1])
+    for r in range(out.shape[0]):
+        fill_uniform(state, uniform)
+        for g in range(len(bounds) - 1):
+            first, n = bounds[g], bounds[g + 1] - bounds[g]
+            for i in range(first, first + n):
+                out[r, i] = members[first + int(uniform[i] * n)]
+
+
+@kernel
+def draw_runs(state, members, bounds, length, circular, out):
     """Fill a table of draws, run by run; circular runs go on at the group's first row after its last."""
     for r in range(out.shape[0]):
         for g in range(len(bounds) - 1):
@@ -118,34 +130,39 @@ def correlations(rows, x, y, out, error):
 
 
 @kernel
-def quantiles(rows, rank, ordered, share, weights, out, error):
+def quantiles(rows, rank, ordered, center, share, chance, out, error):
     """Give a quantile of each resample: counts of the ranks, gone through in order, need no sorting.
 
     Parameters
     ----------
     rank : (N,), place of each row among the values in order.
+    ordered : (N,), the values in order.
+    center : A value near the quantile: squares of what is left cancel less.
     share : Probability of the quantile; between two values it is interpolated.
-    weights : (n,), chance of each value in order to be the quantile.
+    chance : (n + 1,), chance that the quantile is one of the first k values.
     """
     n = rows.shape[1]
     counts = np.zeros(len(ordered), np.int64)
     at = share * (n - 1)
     low = int(at)
+    high = min(low + 1, n - 1)
     for r in range(rows.shape[0]):
-        counts[:] = 0
         for i in range(n):
             counts[rank[rows[r, i]]] += 1
-        below, above, k, mean = 0.0, 0.0, 0, 0.0
+        below = above = mean = square = 0.0
+        k = 0
         for v in range(len(ordered)):
-            for _ in range(counts[v]):
-                below = ordered[v] if k == low else below
-                above = ordered[v] if k == min(low + 1, n - 1) else above
-                mean += weights[k] * ordered[v]
-                k += 1
+            end = k + counts[v]
+            if end == k:
+                continue
+            counts[v] = 0
+            value, weight = ordered[v] - center, chance[end] - chance[k]
+            if k <= low < end:
+                below = ordered[v]
+            if k <= high < end:
+                above = ordered[v]
+            mean += weight * value
+            square += weight * value * value
+            k = end
         out[r] = below + (at - low) * (above - below)
-        spread, k = 0.0, 0
-        for v in range(len(ordered)):
-            for _ in range(counts[v]):
-                spread += weights[k] * (ordered[v] - mean) ** 2
-                k += 1
-        error[r] = math.sqrt(spread)
+        error[r] = math.sqrt(max(square - mean * mean, 0.0))

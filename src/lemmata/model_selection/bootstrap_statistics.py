@@ -44,11 +44,11 @@ def _correlation(x, y):
 
 def _quantile(share):
     def prepare(x):
-        order, n = np.argsort(x, kind="stable"), len(x)
+        order, n, center = np.argsort(x, kind="stable"), len(x), np.quantile(x, share)
         rank = np.empty(n, dtype=np.int64)
         rank[order] = np.arange(n)
-        weights = np.diff(betainc((n + 1) * share, (n + 1) * (1 - share), np.arange(n + 1) / n))
-        return quantiles, (rank, x[order], share, weights), lambda value, error: (value, error)
+        chance = betainc((n + 1) * share, (n + 1) * (1 - share), np.arange(n + 1) / n)
+        return quantiles, (rank, x[order], center, share, chance), lambda value, error: (value, error)
 
     return prepare
 
