@@ -5,6 +5,7 @@ from lemmata.mixture.bernoulli_mixture import BernoulliMixture
 from lemmata.mixture.binomial_mixture import BinomialMixture
 from lemmata.mixture.bound import decomposition, elbo
 from lemmata.mixture.categorical_mixture import CategoricalMixture
+from lemmata.mixture.dirichlet_process_mixture import DirichletProcessMixture
 from lemmata.mixture.em import LatentModel, em
 from lemmata.mixture.gaussian_mixture import GaussianMixture
 from lemmata.mixture.gibbs_mixture import GibbsMixture
@@ -17,6 +18,7 @@ __all__ = [
     "BernoulliMixture",
     "BinomialMixture",
     "CategoricalMixture",
+    "DirichletProcessMixture",
     "GaussianMixture",
     "GibbsMixture",
     "LatentModel",

@@ -183,6 +183,58 @@ def collapsed_sweep(Y, z, uniforms, kappa, nu, table, counts, sums, means, facto
 
 
 @kernel
+def process_sweep(Y, z, uniforms, first, kappa, nu, table, counts, sums, means, factors, inverses, halves):
+    """Draw the cluster of every row from the first on, or a new one; return the row for which there is no room, or how many.
+
+    Clusters stand at the front, and the component after the last of them is the new one. Where a row was alone, what it leaves
+    behind is the new one: it is not offered another.
+    """
+    d, k = Y.shape[1], 0
+    while k < len(counts) and counts[k] > 0:
+        k += 1
+    w, logs, growths = np.empty(d), np.empty(len(counts)), np.empty(len(counts))
+    for n in range(first, len(Y)):
+        old = z[n]
+        alone = counts[old] == 1
+        offered = k if alone else k + 1
+        if offered > len(counts):
+            return n
+        log_conditionals(
+            Y[n], old, kappa, nu, table,
+            counts[:offered], means[:offered], factors[:offered], inverses[:offered], halves[:offered], w, logs, growths,
+        )  # fmt: skip
+        new = pick(logs[:offered], uniforms[n])
+        if new == old:
+            continue
+        move(Y[n], old, new, kappa, counts, sums, means, factors, inverses, halves, growths, w)
+        z[n] = new
+        if new == k:
+            k += 1
+        if alone:  # the last cluster takes the place that fell empty
+            k -= 1
+            counts[old], sums[old], means[old], halves[old] = counts[k], sums[k], means[k], halves[k]
+            factors[old], inverses[old] = factors[k], inverses[k]
+            counts[k], sums[k], means[k], halves[k], factors[k], inverses[k] = 0, 0.0, 0.0, 0.0, 0.0, 1.0
+            for i in range(d):
+                factors[k, i, i] = 1.0
+            for m in range(len(z)):
+                if z[m] == k:
+                    z[m] = old
+    return len(Y)
+
+
+@kernel
+def renumber(z, names):
+    """Number the clusters of a partition in the order of their first rows, in place."""
+    names[:], k = -1, 0
+    for n in range(len(z)):
+        if names[z[n]] < 0:
+            names[z[n]] = k
+            k += 1
+        z[n] = names[z[n]]
+
+
+@kernel
 def conditional_rows(Y, z, rows, kappa, nu, table, counts, sums, means, factors, inverses, halves, out):
     """Write log P(row is in c | all other rows) of some rows, each up to a constant."""
     w, growths = np.empty(Y.shape[1]), np.empty(len(counts))

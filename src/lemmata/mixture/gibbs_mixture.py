@@ -28,104 +28,37 @@ from numbers import Integral, Real
 from os import PathLike
 
 import numpy as np
-from scipy.special import gammaln, logsumexp, multigammaln
+from scipy.special import logsumexp
 from sklearn.base import DensityMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.cluster import lloyd
-from lemmata.cluster.seeding import draw_centers
 from lemmata.core import config, threads
 from lemmata.core.diagnostics import split_rhat
 from lemmata.core.estimator import Estimator, Iterative, as_output
 from lemmata.core.random import generator, spawn
 from lemmata.mixture import gibbs_kernels as kernels
-from lemmata.mixture.gaussian import Table, components_of, inverse_factors
-from lemmata.mixture.gaussian_kernels import posterior_block
-from lemmata.mixture.gibbs_certificate import MOST_RHAT, certificate
-from lemmata.mixture.normal_inverse_wishart import NormalInverseWishart, student_constant, students
+from lemmata.mixture.gaussian import Table, inverse_factors
+from lemmata.mixture.gibbs_certificate import MOST_RHAT, FiniteLabelings, certificate
+from lemmata.mixture.gibbs_sampler import DirichletLabels, Sampler
+from lemmata.mixture.normal_inverse_wishart import NormalInverseWishart, students
 
 MOST_LABELS = 1 << 26  # kept in all; beyond, only every second, third, … draw is kept
 MOST_ROWS = 1 << 13  # for which the similarities of all pairs take half a GiB
-PASSES = 10  # of k-means, before the first sweep: what they leave undone, sweeps do
 WORTH_THREADS = 50_000  # rows × components of a sweep that takes longer than it takes to start a thread
-
-
-class Sampler:
-    """Sweeps over the rows of a table, in coordinates in which the prior has the mean 0 and the scale I.
-
-    Parameters
-    ----------
-    Y : (n, d), rows in these coordinates.
-    k, alpha : Number of components and their Dirichlet parameter.
-    mean_precision, degrees_of_freedom : Of the Normal-inverse-Wishart prior.
-    method : "collapsed" or "uncollapsed".
-    """
-
-    def __init__(self, Y, k, alpha, mean_precision, degrees_of_freedom, method):
-        self.Y, self.k, self.alpha, self.method = Y, k, alpha, method
-        self.kappa, self.nu = float(mean_precision), float(degrees_of_freedom)
-        n, d = Y.shape
-        count = np.arange(n + 1.0)
-        kappa, nu = self.kappa + count, self.nu + count
-        # What a component of so many rows adds to log P(z) and to the log-density of one row more …
-        self.table = np.log(count + alpha) + student_constant(kappa, nu, d)
-        # … and to log p(x, z), but for the determinant.
-        marginal = multigammaln(0.5 * nu, d) - multigammaln(0.5 * self.nu, d) + 0.5 * d * np.log(self.kappa / kappa)
-        self.joint = gammaln(count + alpha) - gammaln(alpha) + marginal - 0.5 * d * np.log(np.pi) * count
-        self.constant = gammaln(k * alpha) - gammaln(n + k * alpha)
-
-    def statistics(self, z):
-        """Sum the statistics of all components: counts, sums, means, factors, reciprocals of diagonals, half determinants."""
-        k, d = self.k, self.Y.shape[1]
-        found = np.zeros(k, np.int64), np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d, d)), np.zeros((k, d)), np.zeros(k)
-        kernels.gather(self.Y, z, self.kappa, *found)
-        return found
-
-    def start(self, rng):
-        """Give every row to the nearest of k means, after a few passes of k-means: a chain seldom leaves a poor start."""
-        centers = self.Y[draw_centers(self.Y, self.k, rng)]
-        for _ in range(PASSES):
-            z = lloyd.nearest(self.Y, lloyd.scoring_of(centers))[0].astype(np.int32)
-            counts, sums, *_ = self.statistics(z)
-            centers = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centers)
-        return z
-
-    def sweep(self, z, rng):
-        """Draw all components anew, in place; return log p(x, z) in these coordinates."""
-        statistics = self.statistics(z)
-        if self.method == "collapsed":
-            uniforms = rng.random(len(z))
-            kernels.collapsed_sweep(self.Y, z, uniforms, self.kappa, self.nu, self.table, *statistics)
-        else:
-            weights = rng.dirichlet(self.alpha + statistics[0])
-            means, covariances = self.posterior(statistics).draw(rng)
-            components = components_of(weights, means, covariances, "full", np.zeros(self.Y.shape[1]))
-            kernels.choose(posterior_block(self.Y, None, components)[0], rng.random(len(z)), z)
-        return self.log_joint(z)
-
-    def log_joint(self, z):
-        """Give log p(x, z) in these coordinates."""
-        counts, *_, halves = self.statistics(z)
-        return float(self.constant + (self.joint[counts] - (self.nu + counts) * halves).sum())
-
-    def conditionals(self, z, rows):
-        """Give P(row is in each component | all other rows) of some rows."""
-        logs = np.empty((len(rows), self.k))
-        kernels.conditional_rows(self.Y, z, rows, self.kappa, self.nu, self.table, *self.statistics(z), logs)
-        return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-
-    def posterior(self, statistics):
-        """Give the Normal-inverse-Wishart posterior of all components."""
-        counts, _, means, factors, *_ = statistics
-        lower = np.tril(factors)
-        return NormalInverseWishart(means, self.kappa + counts, lower @ np.swapaxes(lower, 1, 2), self.nu + counts)
 
 
 def to_prior_block(X, weight, mean, factor):
     """Give rows in coordinates in which the prior has the mean 0 and the scale I."""
     return (X - mean) @ factor.T
+
+
+def whitened(blocks, prior):
+    """Give all rows of a table in these coordinates."""
+    with threads.serial_blas():
+        factor = inverse_factors(prior.scale[None], "full")[0]
+        return np.ascontiguousarray(blocks.map(to_prior_block, prior.mean, factor))
 
 
 class GibbsMixture(DensityMixin, Iterative, Estimator):
@@ -191,6 +124,7 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
     """
 
     generative = True
+    _advice = "Raise n_sweeps, or lower n_components."
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions({"collapsed", "uncollapsed"})],
@@ -252,7 +186,7 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
         prior = self._prior(blocks)
         sampler = self._sampler(blocks, prior)
         n, chains = blocks.n_rows, range(self.n_chains)
-        n_threads = min(config.n_threads(), self.n_chains) if n * self.n_components >= WORTH_THREADS else 1
+        n_threads = min(config.n_threads(), self.n_chains) if n * self._supposed(n) >= WORTH_THREADS else 1
 
         def step(state):
             done, z, rngs, trace, draws = state
@@ -284,11 +218,15 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
         if self.rhat_ > MOST_RHAT:
             warnings.warn(
                 f"The chains tell different stories (R-hat = {self.rhat_:.3g}, above {MOST_RHAT}): these are not yet draws "
-                "from the posterior. Raise n_sweeps, or lower n_components.",
+                f"from the posterior. {self._advice}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return self
+
+    def _supposed(self, n_rows):
+        """Give the number of components before any row is seen."""
+        return self.n_components
 
     def _prior(self, blocks):
         """Check the prior that was given; take what is missing from the table."""
@@ -296,7 +234,7 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
         mean = table.mean if self.mean_prior is None else np.array(self.mean_prior, dtype=float)
         degrees = d + 2.0 if self.degrees_of_freedom is None else float(self.degrees_of_freedom)
         if self.covariance_prior is None:
-            scale = np.diag(_variances(table)) / self.n_components ** (2.0 / d)
+            scale = np.diag(_variances(table)) / self._supposed(blocks.n_rows) ** (2.0 / d)
         else:
             scale = np.array(self.covariance_prior, dtype=float)
         if mean.shape != (d,) or not np.isfinite(mean).all():
@@ -309,11 +247,8 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
 
     def _sampler(self, blocks, prior):
         """Give the sampler for the rows of a table."""
-        with threads.serial_blas():
-            Y = blocks.map(to_prior_block, prior.mean, inverse_factors(prior.scale[None], "full")[0])
-        return Sampler(
-            np.ascontiguousarray(Y), self.n_components, self.alpha, prior.mean_precision, prior.degrees_of_freedom, self.method
-        )
+        Y = whitened(blocks, prior)
+        return Sampler(Y, self.n_components, self.alpha, prior.mean_precision, prior.degrees_of_freedom, self.method)
 
     def _start(self, sampler, n_draws):
         """Give the state before the first sweep: sweeps done, components of the rows, generators, log p(x, z), draws."""
@@ -321,7 +256,11 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
         z = np.stack([sampler.start(rng) for rng in rngs])
         trace = np.zeros((self.n_chains, self.n_sweeps))
         trace[:, 0] = [sampler.log_joint(labels) for labels in z]  # so that not even the first sweep needs to be made
-        return 0, z, rngs, trace, np.zeros((self.n_chains, n_draws, z.shape[1]), _label_type(self.n_components))
+        return 0, z, rngs, trace, np.zeros((self.n_chains, n_draws, z.shape[1]), self._label_type(z.shape[1]))
+
+    def _label_type(self, n_rows):
+        """Give the smallest type of signed integers that can number the components."""
+        return np.min_scalar_type(-self.n_components)
 
     def _kept(self, done, n_rows):
         """Give the numbers of the sweeps, of those done, whose draws are kept; while the burn-in is not over, the last."""
@@ -339,14 +278,17 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
         lower = np.linalg.cholesky(prior.scale)
         counts, means, scales = [], [], []
         for labels in draws.reshape(-1, z.shape[1]):
-            statistics = sampler.statistics(labels.astype(np.int32))
+            statistics = sampler.statistics(labels.astype(np.int32), self._width(draws))
             posterior = sampler.posterior(statistics)
             counts.append(statistics[0])
             means.append(prior.mean + posterior.mean @ lower.T)
             scales.append(lower @ posterior.scale @ lower.T)
         best = int(np.argmax(trace[:, kept]))
+        weights = sampler.labels.odds(counts[best]) / sampler.labels.odds(counts[best]).sum()
+        shown = weights > 0
+        own = counts[best][shown]
         found = NormalInverseWishart(
-            means[best], self.mean_precision + counts[best], scales[best], prior.degrees_of_freedom + counts[best]
+            means[best][shown], self.mean_precision + own, scales[best][shown], prior.degrees_of_freedom + own
         )
         return {
             "log_joint_": trace,
@@ -355,7 +297,9 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
             "draw_counts_": np.reshape(counts, (*lead, *counts[0].shape)),
             "draw_means_": np.reshape(means, (*lead, *means[0].shape)),
             "draw_scales_": np.reshape(scales, (*lead, *scales[0].shape)),
-            **point_estimates(found, counts[best], self.alpha),
+            "weights_": weights[shown],
+            "means_": found.mean,
+            "covariances_": found.scale / (found.degrees_of_freedom - prior.mean.size - 1)[:, None, None],
             "best_draw_": np.array(np.unravel_index(best, lead)),
             "labels_": draws.reshape(-1, z.shape[1])[best].astype(np.int64),
             "mean_prior_": prior.mean,
@@ -365,19 +309,28 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
 
     def _students(self, draw=None):
         """Give the components of one draw, or of all, each with its share of the density of a next row."""
-        k, d = self.n_components, self.n_features_in_
-        counts = self.draw_counts_.reshape(-1, k)
+        counts, means, scales = self._draws()
         chosen = slice(None) if draw is None else slice(draw, draw + 1)
-        counts = counts[chosen].astype(float)
-        n = counts[0].sum()
-        log_weights = np.log(counts + self.alpha) - np.log(n + k * self.alpha) - np.log(len(counts))
+        odds = self._odds(counts[chosen])
+        can = odds > 0
+        own = counts[chosen][can]
         posteriors = NormalInverseWishart(
-            self.draw_means_.reshape(-1, k, d)[chosen].reshape(-1, d),
-            self.mean_precision + counts.ravel(),
-            self.draw_scales_.reshape(-1, k, d, d)[chosen].reshape(-1, d, d),
-            self.degrees_of_freedom_ + counts.ravel(),
+            means[chosen][can], self.mean_precision + own, scales[chosen][can], self.degrees_of_freedom_ + own
         )
-        return students(posteriors, log_weights.ravel(), self.mean_prior_)
+        shares = odds / odds.sum(axis=1, keepdims=True) / len(odds)
+        return students(posteriors, np.log(shares[can]), self.mean_prior_)
+
+    def _draws(self):
+        """Give counts, means and scales of all draws, whatever their chain."""
+        return tuple(part.reshape(-1, *part.shape[2:]) for part in (self.draw_counts_, self.draw_means_, self.draw_scales_))
+
+    def _odds(self, counts):
+        """Give the odds (…, k) that a next row joins each component."""
+        return DirichletLabels(self.alpha, self.n_components).odds(counts)
+
+    def _width(self, draws):
+        """Give the number of components to keep statistics of."""
+        return self.n_components
 
     def _best(self):
         """Give the number, among the draws of all chains, of the one with the highest log p(x, z)."""
@@ -425,49 +378,49 @@ class GibbsMixture(DensityMixin, Iterative, Estimator):
             raise ValueError(f"The similarities of all pairs of {n:,} rows do not fit; give at most {MOST_ROWS:,} rows.")
         total, draws = np.zeros((n, n)), self.assignments_.reshape(-1, self.assignments_.shape[2])
         for i, labels in enumerate(draws):
-            shares = np.eye(self.n_components)[labels] if X is None else self._posterior(blocks, i)
-            total += shares @ shares.T
+            if X is None:
+                total += labels[:, None] == labels
+            else:
+                shares = self._seen(self._posterior(blocks, i))
+                total += shares @ shares.T
         total /= len(draws)
         np.fill_diagonal(total, 1.0)
         return total
+
+    def _seen(self, shares):
+        """Take, of the probabilities of components, those of components that two rows can share."""
+        return shares
 
     def sample(self, n_samples=1):
         """Draw next rows from the posterior; return them and their components, by the number each has in its draw."""
         check_is_fitted(self)
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1, got {n_samples}.")
-        rng, k, d = generator(self.random_state), self.n_components, self.n_features_in_
-        counts = self.draw_counts_.reshape(-1, k)
+        rng, (counts, means, scales) = generator(self.random_state), self._draws()
         draws = rng.integers(len(counts), size=n_samples)
-        odds = np.cumsum(counts[draws] + self.alpha, axis=1)
+        odds = np.cumsum(self._odds(counts[draws]), axis=1)
         components = (odds <= rng.random((n_samples, 1)) * odds[:, -1:]).sum(axis=1)
         own = counts[draws, components]
         posterior = NormalInverseWishart(
-            self.draw_means_.reshape(-1, k, d)[draws, components],
+            means[draws, components],
             self.mean_precision + own,
-            self.draw_scales_.reshape(-1, k, d, d)[draws, components],
+            scales[draws, components],
             self.degrees_of_freedom_ + own,
         )
         means, covariances = posterior.draw(rng)
         lower = np.linalg.cholesky(covariances)
-        return means + np.einsum("nij,nj->ni", lower, rng.standard_normal((n_samples, d))), components
+        return means + np.einsum("nij,nj->ni", lower, rng.standard_normal(means.shape)), components
 
     def certify(self, X, y=None):
         """Recompute every draw that was kept from its labels alone; on small tables, compare with the exact posterior."""
         blocks = self._checked(X)
         prior = self._prior(blocks)
         kept = self._kept(self.log_joint_.shape[1], self.assignments_.shape[2])
-        return certificate(self, np.asarray(blocks.map(kernels.rows_block)), prior, self._sampler(blocks, prior), kept)
+        rows = np.asarray(blocks.map(kernels.rows_block))
+        return certificate(self, rows, prior, self._sampler(blocks, prior), kept, self._labelings())
 
-
-def point_estimates(posterior, counts, alpha):
-    """Give the expected weights, means and covariances under a posterior of all components."""
-    d = posterior.mean.shape[1]
-    return {
-        "weights_": (counts + alpha) / (counts.sum() + len(counts) * alpha),
-        "means_": posterior.mean,
-        "covariances_": posterior.scale / (posterior.degrees_of_freedom - d - 1)[:, None, None],
-    }
+    def _labelings(self):
+        return FiniteLabelings(self.alpha, self.n_components)
 
 
 def _half_determinant(scale):
@@ -481,8 +434,3 @@ def _variances(table):
     varies = variances > rounding**2
     variances[~varies] = variances[varies].mean() if varies.any() else 1.0
     return variances
-
-
-def _label_type(k):
-    """Give the smallest type of signed integers that can number k components."""
-    return np.min_scalar_type(-k)
