@@ -6,6 +6,8 @@ from lemmata.model_selection.bootstrap_exact import ExactBootstrap, exact_bootst
 from lemmata.model_selection.bootstrap_scorer import BootstrapScorer
 from lemmata.model_selection.bootstrap_split import BootstrapSplit, ResubstitutionSplit
 from lemmata.model_selection.cross_validation import CrossValidation, cross_validate
+from lemmata.model_selection.criteria import InformationCriteria, information_criteria
+from lemmata.model_selection.evidence import laplace_evidence
 
 __all__ = [
     "Bootstrap",
@@ -17,5 +19,8 @@ __all__ = [
     "CrossValidation",
     "exact_bootstrap",
     "ExactBootstrap",
+    "information_criteria",
+    "InformationCriteria",
+    "laplace_evidence",
     "ResubstitutionSplit",
 ]

@@ -1,0 +1,154 @@
+"""Classifiers that know P(y | x): the log-likelihood is that of the labels given the rows.
+
+What a penalty ½ θᵀPθ leaves of the parameters is tr[(F + P)⁻¹F], F the Fisher information of the rows (`parameter_counts`).
+Softmax scores of K classes have a gauge freedom, since a number added to all of them changes no probability: without a penalty
+(K − 1)(d + 1) parameters are left of K(d + 1), and that is the rank of F.
+"""
+
+import numpy as np
+
+from lemmata.linear_model.inverse_links import inverse_link
+from lemmata.linear_model.links import log_sigmoid, sigmoid
+from lemmata.model_selection.likelihoods.account import Account, NoLikelihoodError, law, refusal
+from lemmata.model_selection.likelihoods.regression import LEAVES, NOMINAL
+from lemmata.model_selection.parameter_counts import MOST, effective_parameters, softmax_information, with_constant
+
+HELD = "parameters are counted as tr (F + P)⁻¹F: the penalty P holds them back, and the gauge freedom of scores is none"
+UNHELD = "parameters are counted as the rank of the information: the gauge freedom of scores is none"
+FEW = f"their information is too large a matrix to make (more than {MOST} entries a side), so that all parameters are counted"
+
+
+def of_labels(model, rows):
+    """Give the log-likelihood of the labels, from the probabilities that a model predicts."""
+    rows.whole(model)
+    places = rows.places(model)
+    if hasattr(model, "predict_log_proba"):
+        logs = np.asarray(model.predict_log_proba(rows.X), dtype=float)
+    else:
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.asarray(model.predict_proba(rows.X), dtype=float))
+    return rows.sum(logs[np.arange(len(places)), places])
+
+
+def held(information, penalty):
+    """Give the effective number of parameters, and the sentence that says how they were counted."""
+    return effective_parameters(information, penalty), HELD if np.any(penalty) else UNHELD
+
+
+def of_scores(model, rows, rate, penalty):
+    """Give the effective parameters of one score x·w + b, its information s·rate for each row."""
+    Z = with_constant(rows.X, model.fit_intercept)
+    penalty = np.append(penalty, np.zeros(int(model.fit_intercept)))
+    if Z.shape[1] > MOST:
+        return Z.shape[1], FEW
+    return held(Z.T @ ((rows.repetitions * rate)[:, None] * Z), penalty)
+
+
+def of_softmax(model, rows, probabilities, penalty):
+    """Give the effective parameters of a softmax of K scores, the penalty of their coefficients in K rows."""
+    K, Z = probabilities.shape[1], with_constant(rows.X, model.fit_intercept)
+    if K * Z.shape[1] > MOST:
+        return (K - 1) * Z.shape[1], FEW
+    penalty = np.hstack([penalty, np.zeros((K, int(model.fit_intercept)))])
+    return held(softmax_information(Z, probabilities, rows.repetitions), penalty.ravel())
+
+
+def penalty_of(model):
+    """Give the diagonal of P for the coefficients of a logistic regression; infinite where an ℓ₁ norm holds one at zero."""
+    coef = np.atleast_2d(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
+    C = np.unique(getattr(model, "C_", model.C) if hasattr(model, "C_") else model.C)
+    if len(C) > 1:
+        raise NoLikelihoodError(f"{type(model).__name__} has a penalty for each class: fit LogisticRegression with one C.")
+    kind = getattr(model, "penalty", "l2")
+    corner = {"l1": 1.0, "l2": 0.0}.get(kind, getattr(model, "l1_ratio", 0.0) or 0.0)
+    quadratic = 0.0 if kind is None or np.isinf(C[0]) else (1 - corner) / C[0]
+    return np.where((coef != 0) | (corner == 0) | (kind is None), quadratic, np.inf)
+
+
+@law("LogisticRegression", "LogisticRegressionCV")
+def logistic(model, rows):
+    """Count what the penalty leaves of the scores; one against the rest has a score of its own for each class."""
+    value, penalty = of_labels(model, rows), penalty_of(model)
+    if len(penalty) == 1:
+        p = np.asarray(model.predict_proba(rows.X), dtype=float)[:, 1]
+        count, note = of_scores(model, rows, p * (1 - p), penalty[0])
+    elif getattr(model, "multi_class", "multinomial") == "ovr":
+        p = sigmoid(np.asarray(model.decision_function(rows.X), dtype=float))
+        parts = [of_scores(model, rows, q * (1 - q), own) for q, own in zip(p.T, penalty, strict=True)]
+        count, note = sum(part for part, _ in parts), f"{parts[0][1]}; the classes were fitted one against the rest"
+    else:
+        count, note = of_softmax(model, rows, np.asarray(model.predict_proba(rows.X), dtype=float), penalty)
+    return Account(value, {"coefficients and intercepts": count}, rows.total, note=(note,))
+
+
+@law("ProbitRegression")
+def probit(model, rows):
+    """Count what the penalty leaves, by the expected information of the link."""
+    value = of_labels(model, rows)
+    score = np.asarray(model.decision_function(rows.X), dtype=float)
+    rate = inverse_link(model.link).information(score)
+    count, note = of_scores(model, rows, rate, np.full(model.coef_.shape[1], 1 / model.C))
+    return Account(value, {"coefficients and intercept": count}, rows.total, note=(note,))
+
+
+@law("BayesianLogisticRegression")
+def bayesian(model, rows):
+    """Take the mode of the posterior; the evidence is Laplace's."""
+    second, score = rows.places(model) == 1, np.asarray(model.decision_function(rows.X), dtype=float)
+    value = rows.sum(log_sigmoid(np.where(second, score, -score)))
+    rate, precision = sigmoid(score) * sigmoid(-score), np.full(model.coef_.shape[1], model.prior_precision_)
+    count, note = of_scores(model, rows, rate, precision)
+    note = "the likelihood is that of the mode of the posterior", note, "the evidence is that of the rows of the fit"
+    counted = {"coefficients and intercept": count}
+    return Account(value, counted, rows.total, "rows", note, float(model.log_evidence_), "Laplace's approximation at the mode")
+
+
+@law("MaximumEntropyClassifier")
+def maximum_entropy(model, rows):
+    """Count what the penalty leaves of the weights of features; without features it is a softmax regression."""
+    value, p = of_labels(model, rows), np.asarray(model.predict_proba(rows.X), dtype=float)
+    if model.features is None:
+        d = model.n_features_in_
+        information = softmax_information(with_constant(rows.X, True), p, rows.repetitions)
+        penalty = np.tile(np.append(np.full(d, 1 / model.C), 0.0), p.shape[1])
+    else:
+        tables = [model.features(rows.X, label) for label in model.classes_]
+        tables = [np.asarray(F.toarray() if hasattr(F, "toarray") else F, dtype=float) for F in tables]
+        mean = sum(q[:, None] * F for q, F in zip(p.T, tables, strict=True))
+        s = rows.repetitions
+        parts = [(F - mean).T @ ((s * q)[:, None] * (F - mean)) for q, F in zip(p.T, tables, strict=True)]
+        information, penalty = sum(parts), np.full(len(model.weights_), 1 / model.C)
+    count, note = held(information, penalty)
+    return Account(value, {"weights": count}, rows.total, note=(note,))
+
+
+@law("SGDClassifier")
+def stochastic(model, rows):
+    """Count what the penalty leaves, for the logistic loss of two classes, as if the descent had come to its end."""
+    if (
+        model.loss not in ("logistic", "log_loss")
+        or len(model.coef_) > 1
+        or getattr(model, "penalty", "l2") not in ("l2", None)
+    ):
+        reason = 'only loss="log_loss" between two classes, with a squared penalty or none, is a likelihood that it maximizes'
+        raise NoLikelihoodError(refusal(model, reason))
+    value, score = of_labels(model, rows), np.asarray(model.decision_function(rows.X), dtype=float)
+    alpha = 0.0 if getattr(model, "penalty", "l2") is None else model.alpha
+    held_back = np.full(model.coef_.shape[1], rows.total * alpha)  # beside the sum of the losses, not their mean
+    count, note = of_scores(model, rows, sigmoid(score) * sigmoid(-score), held_back)
+    note = note, "the descent stops near the maximum, not at it: the criteria are a little too large"
+    return Account(value, {"coefficients and intercept": count}, rows.total, note=note)
+
+
+@law("MLPClassifier")
+def network(model, rows):
+    """Count all weights and biases."""
+    weights = sum(np.size(part) for part in (*model.coefs_, *model.intercepts_))
+    return Account(of_labels(model, rows), {"weights and biases": weights}, rows.total, note=(NOMINAL,))
+
+
+@law("DecisionTreeClassifier")
+def tree(model, rows):
+    """Count the free probabilities of the leaves."""
+    counted = {"probabilities of leaves": model.get_n_leaves() * (len(model.classes_) - 1)}
+    return Account(of_labels(model, rows), counted, rows.total, note=(LEAVES,))
