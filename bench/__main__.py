@@ -50,6 +50,7 @@ FAMILIES = (
     "factor_gibbs",
     "decision",
     "coverage",
+    "bootstrap",
     "out_of_core",
     "start",
 )

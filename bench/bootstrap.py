@@ -40,6 +40,10 @@ def exponential(rng, n):
     return (rng.exponential(size=n),)
 
 
+def heavy(rng, n):
+    return (rng.standard_t(3, n),)
+
+
 def lognormal(rng, n):
     return (rng.lognormal(size=n),)
 
@@ -52,9 +56,10 @@ def together(rng, n):
 WORLDS = {
     "mean, normal": World("mean", normal, 0.0),
     "mean, exponential": World("mean", exponential, 1.0),
+    "mean, Student's t(3)": World("mean", heavy, 0.0),
     "median, normal": World("median", normal, 0.0),
     "median, exponential": World("median", exponential, float(np.log(2))),
-    "median, lognormal": World("median", lognormal, 1.0),
+    "median, Student's t(3)": World("median", heavy, 0.0),
     "correlation, normal": World("correlation", together, RHO),
 }
 HARD = {
