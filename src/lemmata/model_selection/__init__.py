@@ -5,8 +5,8 @@ from lemmata.model_selection.bootstrap_error import BootstrapError, bootstrap_er
 from lemmata.model_selection.bootstrap_exact import ExactBootstrap, exact_bootstrap
 from lemmata.model_selection.bootstrap_scorer import BootstrapScorer
 from lemmata.model_selection.bootstrap_split import BootstrapSplit, ResubstitutionSplit
-from lemmata.model_selection.cross_validation import CrossValidation, cross_validate
 from lemmata.model_selection.criteria import InformationCriteria, information_criteria
+from lemmata.model_selection.cross_validation import CrossValidation, cross_validate
 from lemmata.model_selection.evidence import laplace_evidence
 
 __all__ = [
