@@ -35,7 +35,7 @@ def packed(table):
 
 
 @kernel
-def bits_of_rows(indptr, indices, slot, bits):
+def set_bits(indptr, indices, slot, bits):
     """Set bit i of row slot[j] for every item j of basket i; items whose slot is negative are left out."""
     for i in range(len(indptr) - 1):
         word, bit = i >> 6, _1 << np.uint64(i & 63)
@@ -43,18 +43,6 @@ def bits_of_rows(indptr, indices, slot, bits):
             s = slot[indices[e]]
             if s >= 0:
                 bits[s, word] |= bit
-
-
-@kernel
-def counts(bits):
-    """Count the bits of every row."""
-    found = np.zeros(bits.shape[0], dtype=np.int64)
-    for j in range(bits.shape[0]):
-        n = np.uint64(0)
-        for i in range(bits.shape[1]):
-            n += ones(bits[j, i])
-        found[j] = n
-    return found
 
 
 @kernel
@@ -74,31 +62,29 @@ def intersect(a, b, out):
         x = a[i] & b[i]
         out[i] = x
         n += ones(x)
-    return np.int64(n)
+    return np.float64(n)
 
 
 @kernel
-def rows_of_bits(bits, n):
-    """List the set bits by basket: the items of basket i in `indices[indptr[i]:indptr[i + 1]]`, ascending."""
-    indptr = np.zeros(n + 1, dtype=np.int64)
+def total(bits, weight):
+    """Sum the weights of the baskets whose bits are set."""
+    s = 0.0
+    for i in range(bits.size):
+        x = bits[i]
+        while x:
+            lowest = x & (~x + _1)
+            s += weight[(i << 6) + np.int64(ones(lowest - _1))]
+            x ^= lowest
+    return s
+
+
+@kernel
+def supports(bits, weight):
+    """Count the bits of every row, or sum their weights if there are any."""
+    found = np.zeros(bits.shape[0])
     for j in range(bits.shape[0]):
-        for i in range(bits.shape[1]):
-            x = bits[j, i]
-            while x:
-                lowest = x & (~x + _1)
-                indptr[(i << 6) + np.int64(ones(lowest - _1)) + 1] += 1
-                x ^= lowest
-    for i in range(n):
-        indptr[i + 1] += indptr[i]
-    at = indptr[:n].copy()
-    indices = np.empty(indptr[n], dtype=np.int32)
-    for j in range(bits.shape[0]):
-        for i in range(bits.shape[1]):
-            x = bits[j, i]
-            while x:
-                lowest = x & (~x + _1)
-                row = (i << 6) + np.int64(ones(lowest - _1))
-                indices[at[row]] = j
-                at[row] += 1
-                x ^= lowest
-    return indptr, indices
+        if weight.size:
+            found[j] = total(bits[j], weight)
+        else:
+            found[j] = intersect(bits[j], bits[j], bits[j])
+    return found

@@ -1,0 +1,221 @@
+"""Frequent sets of items, and the rules that follow.
+
+A set K of items is frequent if at least a share t of the baskets hold all of it. Supports are anti-monotone: whoever holds K
+holds each subset K′ ⊂ K, so P(K) ≤ P(K′), and a set with an infrequent subset need not be looked at. What is found is therefore
+closed downwards, and it is complete if and only if no set of its negative border (outside, with all its subsets inside) is
+frequent [2]: the certificate counts these again, and all that was found, by walking through the baskets instead of by bits.
+
+[1] Agrawal & Srikant, VLDB (1994). [2] Mannila & Toivonen, Data Min. Knowl. Discov. 1 (1997). Depth first: see `depth_first`.
+"""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import TransformerMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from lemmata.association import certificate
+from lemmata.association.baskets import Baskets, of_table
+from lemmata.association.itemsets import itemsets_of
+from lemmata.association.mining import NO_LIMIT, frequent_or_told
+from lemmata.association.partition import frequent_in_parts, is_whole, threshold, total_block
+from lemmata.association.reading import Tables, booleans, is_table, read
+from lemmata.association.rules import rules_of
+from lemmata.association.trie import mark_sets
+from lemmata.core.data import is_stored
+from lemmata.core.estimator import Estimator
+
+
+class Apriori(TransformerMixin, Estimator):
+    """Find all sets of items that are in many baskets together.
+
+    Baskets may be a table with a column for each item (true, or a positive number: it is there) as an array, a sparse matrix or
+    a frame, on Dask or in Parquet files larger than memory; a list of lists, tuples or sets; a column of lists; or pairs of a
+    basket and an item in two columns.
+
+    Parameters
+    ----------
+    min_support : Share of the baskets that a frequent set is in at least; a whole number is a number of baskets.
+    strict : Whether sets of exactly this support are left out.
+    max_length : Most items of a set; None for any number.
+    algorithm : "depth" (vertical and depth first: bits of all baskets on dense tables, of an item's baskets on sparse ones),
+        "levels" (Apriori: level by level, candidates pruned by their subsets), or "auto".
+    columns : Of a frame or Parquet files: the column of lists, or those of the baskets and of the items. A column of lists is
+        found by itself if there is but one.
+    memory_limit : Bytes that the found sets may take; if there are more, the error names the support to ask for.
+    verbose : 1 shows a progress bar.
+
+    Attributes
+    ----------
+    itemsets_ : The frequent sets, a frame of `itemset`, `support` and `count`.
+    minimum_ : Least support as a number of baskets (by weight).
+    n_features_in_, feature_names_in_ : Of tables.
+
+    Examples
+    --------
+    >>> baskets = [["a", "b", "c"], ["a", "b"], ["a", "c"], ["b", "c"], ["a", "b", "c"]]
+    >>> model = Apriori(min_support=0.4).fit(baskets)
+    >>> model.itemsets_.maximal()
+    Itemsets: 1 rows
+      itemset    support  count
+      {a, b, c}      0.4      2
+    >>> model.rules(min_confidence=0.75).take([0, 1])
+    Rules: 2 rows
+      antecedent  consequent  support  confidence    lift  leverage  conviction  count
+      {b}         {a}             0.6        0.75  0.9375     -0.04         0.8      3
+      {a}         {b}             0.6        0.75  0.9375     -0.04         0.8      3
+    >>> print(model.certify(baskets))
+    Apriori(min_support=0.4): certificate holds (proof)
+      check    value     limit  kind   claim
+      baskets  0.0e+00 ≤ 1e-06  proof  the number of baskets, and the least support that follows from it
+      counts   0.0e+00 ≤ 5e-01  proof  every set is in so many baskets, counted again by walking through them
+      subsets  0.0e+00 ≤ 0e+00  proof  every set is frequent, and so are all its subsets
+      border   0.0e+00 ≤ 0e+00  proof  no set is missing: of those next to the found ones none is frequent
+    """
+
+    _parameter_constraints = {
+        "min_support": [Interval(Real, 0, 1, closed="right"), Interval(Integral, 1, None, closed="left")],
+        "strict": ["boolean"],
+        "max_length": [Interval(Integral, 1, None, closed="left"), None],
+        "algorithm": [StrOptions({"auto", "depth", "levels"})],
+        "columns": [str, list, tuple, None],
+        "memory_limit": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        min_support=0.1,
+        *,
+        strict=False,
+        max_length=None,
+        algorithm="auto",
+        columns=None,
+        memory_limit=1 << 30,
+        verbose=0,
+    ):
+        self.min_support = min_support
+        self.strict = strict
+        self.max_length = max_length
+        self.algorithm = algorithm
+        self.columns = columns
+        self.memory_limit = memory_limit
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.positive_only = tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the frequent sets of baskets; a weight means that a basket is repeated."""
+        source = self._source(X, sample_weight, reset=True)
+        if isinstance(source, Baskets):
+            self.minimum_ = self._minimum(source.total)
+            names, total, whole = source.items, source.total, is_whole(source.weight)
+            found = self._found(frequent_or_told, source, self.minimum_, algorithm=self._algorithm(), verbose=self.verbose)
+        else:
+            share, total = self._share(source)
+            names, found, candidates = self._found(frequent_in_parts, source, share, self.strict, algorithm=self._algorithm())
+            total, whole = candidates.total, candidates.whole
+            self.minimum_ = self._minimum(total)
+        if hasattr(self, "feature_names_in_"):
+            names = self.feature_names_in_[names]
+        self.itemsets_ = itemsets_of(names, found, total, whole)
+        return self
+
+    def _found(self, mine, *arguments, **options):
+        """Mine within the memory there is."""
+        longest = NO_LIMIT if self.max_length is None else self.max_length
+        return mine(*arguments, longest=longest, memory=self.memory_limit, **options)
+
+    def _algorithm(self):
+        return "depth" if self.algorithm == "auto" else self.algorithm
+
+    def _minimum(self, total):
+        """Give the least support as a number of baskets."""
+        share = self.min_support / total if self._counts() else self.min_support
+        return float(threshold(share, self.strict, total))
+
+    def _counts(self):
+        return isinstance(self.min_support, Integral)
+
+    def _share(self, parts):
+        """Give the least support as a share, for which stored baskets must be counted if it is a number of them."""
+        if not self._counts():
+            return self.min_support, None
+        total = parts.reduce(total_block)
+        return self.min_support / total, total
+
+    def _source(self, X, sample_weight, reset):
+        """Read baskets: into memory, or as parts if they are stored."""
+        if not is_table(X, self.columns):
+            if reset:
+                for name in ("n_features_in_", "feature_names_in_"):
+                    vars(self).pop(name, None)
+            source = read(X, self.columns, sample_weight)
+        elif sample_weight is None and booleans(X) is not None:
+            validate_data(self, X, reset=reset, skip_check_array=True)  # the names and the number of columns
+            source = of_table(booleans(X))
+        else:
+            blocks = self._blocks(X, sample_weight=sample_weight, reset=reset)
+            source = Tables(blocks) if is_stored(X) else of_table(*blocks.whole())
+        if isinstance(source, Baskets) and not len(source):
+            raise ValueError("Found no baskets; at least one is needed.")
+        return source
+
+    def rules(
+        self,
+        *,
+        min_confidence=0.8,
+        min_lift=None,
+        max_consequent=None,
+        test=None,
+        correction=None,
+        alpha=None,
+        to=None,
+    ):
+        """Make rules of the frequent sets, from their counts alone; see `association_rules`."""
+        check_is_fitted(self)
+        options = {"test": test, "correction": correction, "alpha": alpha, "to": to, "verbose": self.verbose}
+        return rules_of(
+            self.itemsets_, min_confidence=min_confidence, min_lift=min_lift, max_consequent=max_consequent, **options
+        )
+
+    def transform(self, X):
+        """Tell which frequent sets each basket holds: (n_baskets, n_itemsets), ones and zeros."""
+        check_is_fitted(self)
+        source = self._source(X, None, reset=False)
+        if not isinstance(source, Baskets):
+            raise ValueError("transform takes baskets in memory: read the stored ones in parts.")
+        trie = self.itemsets_.trie()
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        marks = np.zeros((len(source), len(self.itemsets_)), dtype=dtype)
+        mark_sets(trie, *source.numbered(certificate.slots_of(self._names(), source.items)), marks)
+        return marks
+
+    def _names(self):
+        """Give the names of the frequent items as the data have them: of tables the numbers of their columns."""
+        if not hasattr(self, "feature_names_in_"):
+            return self.itemsets_.items
+        number = {name: j for j, name in enumerate(self.feature_names_in_)}
+        return np.array([number.get(name, -1) for name in self.itemsets_.items], dtype=np.int64)
+
+    def get_feature_names_out(self, input_features=None):
+        """Write the frequent sets as names of the columns of `transform`."""
+        check_is_fitted(self)
+        if input_features is not None:
+            _check_feature_names_in(self, input_features)
+        column = self.itemsets_._columns()["itemset"]
+        return np.array([column.text(row) for row in range(len(self.itemsets_))], dtype=object)
+
+    def certify(self, X, y=None, sample_weight=None):
+        """Count every set again, and prove that none is missing."""
+        check_is_fitted(self)
+        source = self._source(X, sample_weight, reset=False)
+        longest = NO_LIMIT if self.max_length is None else self.max_length
+        checks = certificate.checks(source, self._names(), self.itemsets_, self.minimum_, self._minimum, longest)
+        return certificate.Certificate(*checks, subject=repr(self))

@@ -1,0 +1,162 @@
+"""What can be checked of frequent sets: every count again, and that no set is missing.
+
+The found sets are complete if and only if no set of their negative border is frequent: a frequent set that is missing has a
+smallest subset that is missing, all of whose own subsets were found, so it stands on the border. Counts are made anew by
+walking through the baskets with a trie of the found sets and of the border, which shares nothing with the bits that found them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lemmata.association.baskets import Baskets, Rows
+from lemmata.association.level_wise import all_subsets_found, candidates
+from lemmata.association.mining import shares
+from lemmata.association.partition import ROUNDING, count_block
+from lemmata.association.trie import extended, items_of, lengths_of
+from lemmata.core.blocks import Blocks
+from lemmata.core.certificate import SAME_LIMIT, Certificate, Check
+from lemmata.core.kernel import kernel
+
+BORDER = 1 << 22  # sets of the border that are counted; of more, some drawn from a fixed seed
+ROWS = 1 << 13  # baskets of a part
+
+__all__ = ["Certificate", "checks", "slots_of"]
+
+
+class Parts(Blocks):
+    """Baskets in memory, in parts that are counted at the same time."""
+
+    def __init__(self, baskets):
+        self.baskets, self.n_rows = baskets, len(baskets)
+        self.rows = baskets.rows()
+
+    @property
+    def n_blocks(self):
+        """Number of parts."""
+        return -(-self.n_rows // ROWS)
+
+    def _tasks(self):
+        for i in range(self.n_blocks):
+            yield i, lambda i=i: (self._part(i * ROWS, min((i + 1) * ROWS, self.n_rows)),)
+
+    def _part(self, first, last):
+        indptr, indices = self.rows
+        inside = Rows(indptr[first : last + 1] - indptr[first], indices[indptr[first] : indptr[last]])
+        return Baskets(self.baskets.items, inside, self.baskets.weight[first:last])
+
+
+@dataclass(frozen=True)
+class Singles:
+    """How many baskets there are, and of each item how many; the sum of two is that of both."""
+
+    items: np.ndarray
+    support: np.ndarray
+    total: float
+
+    def __add__(self, other):
+        items = np.union1d(self.items, other.items)
+        support = np.zeros(len(items))
+        for side in (self, other):
+            support[np.searchsorted(items, side.items)] += side.support
+        return Singles(items, support, self.total + other.total)
+
+
+def singles_block(baskets):
+    """Count the items of a part."""
+    support = baskets.supports()
+    there = support > 0
+    return Singles(baskets.items[there], support[there], baskets.total)
+
+
+def slots_of(names, items):
+    """Give each item its place among names, −1 if it is none.
+
+    >>> slots_of(np.array(["a", "b"]), np.array(["b", "c"]))
+    array([ 1, -1], dtype=int32)
+    """
+    number = {name: i for i, name in enumerate(names.tolist())}
+    return np.array([number.get(item, -1) for item in items.tolist()], dtype=np.int32)
+
+
+def checks(source, names, itemsets, minimum, minimum_of, longest):
+    """Check found sets against baskets.
+
+    Parameters
+    ----------
+    names : Names of the frequent items as the baskets have them.
+    minimum, minimum_of : The least support that was used, and the function of the number of baskets that gives it.
+    """
+    parts = Parts(source) if isinstance(source, Baskets) else source
+    singles = parts.reduce(singles_block)
+    wrong = [abs(itemsets.n_baskets - singles.total) / singles.total]
+    least = minimum_of(singles.total)
+    wrong.append(abs(minimum - least) / least if least > 0 else float(minimum != least))
+    claim = "the number of baskets, and the least support that follows from it"
+    baskets = Check("baskets", max(wrong), SAME_LIMIT, "proof", claim)
+    try:
+        trie = itemsets.trie()
+    except ValueError:
+        return [baskets, Check("sets", np.inf, 0.0, "proof", "the sets are frequent sets in their order, none left out")]
+    slot = slots_of(names, singles.items)
+    known = np.bincount(slot[slot >= 0], minlength=len(names))
+    rows, items, all_of_it = border(trie, longest)
+    walk, place = extended(trie, rows, items)
+    counts = parts.reduce(count_block, names, walk)[place] if len(names) else np.empty(0)
+    recounted, beyond = counts[: len(trie.last)], counts[len(trie.last) :]
+    unit = 0.5 if itemsets.count.dtype.kind in "iu" else ROUNDING * 1e3 * singles.total
+    difference = np.abs(itemsets.count - recounted).max(initial=0.0) if (known == 1).all() else np.inf
+    infrequent = float((itemsets.count < least).sum() + missing_subsets(trie))
+    missing = float((beyond >= least).sum() + (singles.support[slot < 0] >= least).sum())
+    told = "no set is missing: of those next to the found ones none is frequent"
+    told_of_some = f"of {BORDER:,} sets next to the found ones, drawn from many more, none is frequent"
+    return [
+        baskets,
+        Check(
+            "counts", float(difference), unit, "proof", "every set is in so many baskets, counted again by walking through them"
+        ),
+        Check("subsets", infrequent, 0.0, "proof", "every set is frequent, and so are all its subsets"),
+        Check("border", missing, 0.0, *(("proof", told) if all_of_it else ("evidence", told_of_some))),
+    ]
+
+
+def border(trie, longest):
+    """List the negative border beyond single items: rows, items to add, and whether these are all.
+
+    >>> from lemmata.association.trie import Trie
+    >>> border(Trie.of(np.array([0, 1, 2, 1]), np.array([-1, -1, -1, 0])), 9)     # {0}, {1}, {2}, {0, 1}
+    (array([0, 1]), array([2, 2], dtype=int32), True)
+    """
+    short = int((lengths_of(trie) < longest).sum())
+    cuts = shares(trie, 0, short)
+    order = np.arange(len(cuts) - 1)
+    rows, items, n = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)], 0
+    np.random.default_rng(0).shuffle(order)  # so that a part of the border is a fair sample of it
+    for i in order:
+        if n > BORDER:
+            return np.concatenate(rows), np.concatenate(items), False
+        more, added = outside(trie, *candidates(trie, cuts[i], cuts[i + 1]))
+        rows.append(more)
+        items.append(added)
+        n += len(more)
+    rows, items = np.concatenate(rows), np.concatenate(items)
+    order = np.lexsort((items, rows))
+    return rows[order], items[order], True
+
+
+def outside(trie, rows, items):
+    """Keep the candidates that were not found."""
+    keys, n = trie.parent * trie.child[0] + trie.last if len(trie.last) else np.empty(0, dtype=np.int64), max(trie.child[0], 1)
+    new = ~np.isin(rows * n + items, keys[trie.parent >= 0])
+    return rows[new], items[new]
+
+
+@kernel
+def missing_subsets(trie):
+    """Count the sets with a subset that was not found."""
+    n = 0
+    for r in range(trie.child[0] if len(trie.last) else 0, len(trie.last)):
+        own = items_of(trie, trie.parent[r])
+        if not all_subsets_found(trie, own, trie.last[r], np.empty(len(own), dtype=np.int32)):
+            n += 1
+    return n

@@ -1,0 +1,149 @@
+"""Frequent sets of baskets that do not fit in memory: two passes over parts of them, exact.
+
+If a set is in a share t of all baskets, it is in a share t of at least one part. So the first pass mines each part by itself
+with the same share; what any part finds is a candidate, and nothing else can be frequent [1]. Beside the baskets that were
+counted a candidate has a bound of those that may have been missed: a part that did not find it holds fewer than its own
+minimum. The second pass counts the candidates whose bound reaches the minimum, unless every part has counted them already.
+
+[1] Savasere, Omiecinski & Navathe, VLDB (1995).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lemmata.association.mining import Found, frequent
+from lemmata.association.trie import Trie, count_sets, lengths_of
+from lemmata.core.config import config
+
+ROUNDING = 1e-12  # relative, by which a count may miss a minimum that is a share
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What some parts found; the sum of two is what both found.
+
+    Attributes
+    ----------
+    names : Items that are frequent by themselves in a part, ascending.
+    trie : Sets of them.
+    counted, bound : Baskets with each set that were counted, and the most that there can be.
+    slack : The most baskets with a set that is not among these.
+    total : Number of all baskets (by weight).
+    whole : Whether all weights are whole.
+    """
+
+    names: np.ndarray
+    trie: Trie
+    counted: np.ndarray
+    bound: np.ndarray
+    slack: float
+    total: float
+    whole: bool
+
+    def __add__(self, other):
+        names = np.union1d(self.names, other.names)
+        start, last, parent = 0, [], []
+        places = [np.searchsorted(names, side.names) for side in (self, other)]  # of items, among all
+        rows = [np.empty(len(side.trie.last), dtype=np.int64) for side in (self, other)]
+        levels = [np.cumsum(np.bincount(lengths_of(side.trie), minlength=1)) for side in (self, other)]
+        for k in range(max(map(len, levels)) - 1):
+            keys = []
+            for side, place, row, ends in zip((self, other), places, rows, levels, strict=True):
+                here = slice(*ends[k : k + 2]) if k + 1 < len(ends) else slice(0, 0)
+                above = np.maximum(side.trie.parent[here], -1)
+                keys.append((here, (row[above] if k else -1) * len(names) + place[side.trie.last[here]]))
+            merged = np.union1d(keys[0][1], keys[1][1])
+            for row, (here, key) in zip(rows, keys, strict=True):
+                row[here] = start + np.searchsorted(merged, key)
+            last.append(merged % len(names))
+            parent.append(merged // len(names))
+            start += len(merged)
+        counted, bound = np.zeros(start), np.zeros(start)
+        for side, row in zip((self, other), rows, strict=True):
+            counted[row] += side.counted
+            bound += side.slack
+            bound[row] += side.bound - side.slack
+        trie = Trie.of(*(np.concatenate([np.empty(0, dtype=np.int64), *column]) for column in (last, parent)))
+        total, whole = self.total + other.total, self.whole and other.whole
+        return Candidates(names, trie, counted, bound, self.slack + other.slack, total, whole)
+
+
+def mine_block(baskets, share, strict, longest, memory, algorithm):
+    """Find the sets that are in a share of the baskets of a part."""
+    least = threshold(share, strict, baskets.total)
+    with config(n_threads=1):  # parts have threads already
+        found = frequent(baskets, least, longest=longest, memory=memory, algorithm=algorithm)
+    whole = is_whole(baskets.weight)
+    slack = max(np.ceil(least) - 1, 0) if whole else least
+    support = found.support
+    return Candidates(baskets.items[found.chosen], found.trie, support, support.copy(), float(slack), baskets.total, whole)
+
+
+def count_block(baskets, names, trie):
+    """Count the sets of a trie in the baskets of a part."""
+    counts, place = np.zeros(len(trie.last)), np.searchsorted(names, baskets.items)
+    known = names[np.minimum(place, len(names) - 1)] == baskets.items
+    slot = np.where(known, place, -1).astype(np.int32)
+    count_sets(trie, *baskets.numbered(slot), baskets.weight, counts)
+    return counts
+
+
+def total_block(baskets):
+    """Count the baskets of a part, by weight."""
+    return baskets.total
+
+
+def threshold(share, strict, total):
+    """Give the least support: a share of all baskets, or just above it.
+
+    >>> threshold(0.02, False, 20_000.0) <= 400, threshold(0.02, True, 20_000.0) <= 400      # though 0.02 is none in binary
+    (True, False)
+    """
+    return share * total * (1 + ROUNDING if strict else 1 - ROUNDING)
+
+
+def is_whole(weight):
+    """Tell whether weights are numbers of repetitions."""
+    return not weight.size or bool((weight == np.rint(weight)).all())
+
+
+def frequent_in_parts(blocks, share, strict, *, longest, memory, algorithm):
+    """Find all frequent sets of baskets in parts; return the names of the frequent items, what was found, the candidates."""
+    candidates = blocks.reduce(mine_block, share, strict, longest, memory, algorithm)
+    least = threshold(share, strict, candidates.total)
+    possible = candidates.bound >= least
+    trie, (counted, bound) = only(candidates.trie, possible), (candidates.counted[possible], candidates.bound[possible])
+    names = candidates.names[possible[: len(candidates.names)]]
+    needed = with_prefixes(trie, bound > counted)
+    if needed.any():
+        counted[needed] = blocks.reduce(count_block, names[needed[: len(names)]], only(trie, needed))
+    kept = counted >= least
+    names = names[kept[: len(names)]]
+    return names, Found(np.arange(len(names)), only(trie, kept), counted[kept]), candidates
+
+
+def with_prefixes(trie, rows):
+    """Mark some sets, and all sets on the way to them.
+
+    >>> with_prefixes(Trie.of(np.array([0, 1, 1]), np.array([-1, -1, 0])), np.array([False, False, True]))
+    array([ True, False,  True])
+    """
+    marks = rows.copy()
+    for _ in range(lengths_of(trie).max(initial=1) - 1):
+        above = trie.parent[marks]
+        marks[above[above >= 0]] = True
+    return marks
+
+
+def only(trie, kept):
+    """Keep some sets, whose prefixes are kept too.
+
+    >>> trie = Trie.of(np.array([0, 1, 2, 2]), np.array([-1, -1, -1, 0]))        # {0}, {1}, {2}, {0, 2}
+    >>> [part.tolist() for part in only(trie, np.array([True, False, True, True]))]
+    [[0, 1, 1], [-1, -1, 0], [2, 3, 3, 3]]
+    """
+    n_items = trie.child[0] if len(trie.last) else 0
+    row, item = np.cumsum(kept) - 1, np.cumsum(kept[:n_items]) - 1
+    parent = trie.parent[kept]
+    return Trie.of(item[trie.last[kept]], np.where(parent >= 0, row[parent], -1))

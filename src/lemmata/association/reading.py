@@ -1,0 +1,133 @@
+"""Which form do these baskets have? Lists, a column of lists, pairs in two columns, or a table with a column for each item."""
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from lemmata.association.baskets import Baskets, of_lists, of_pairs, of_table
+from lemmata.association.stored import BasketFiles, BasketPartitions, list_column
+from lemmata.core.data import have_weight, is_dask, is_path, is_sparse, some_present
+
+
+class Tables:
+    """Blocks of a table, seen as parts of baskets."""
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+
+    def reduce(self, kernel, *params):
+        """Sum kernel(baskets, *params) over the blocks."""
+        return self.blocks.reduce(on_table, kernel, *params)
+
+
+def on_table(X, weight, kernel, *params):
+    """Call a kernel of baskets on a block of a table."""
+    return kernel(of_table(X, weight), *params)
+
+
+def is_table(X, columns):
+    """Tell whether X has a column for each item, unlike lists, a column of lists, or pairs.
+
+    >>> is_table([["tea"], ["tea", "milk"]], None), is_table(np.eye(2), None)
+    (False, True)
+    """
+    if columns is not None:
+        return False
+    if is_path(X):
+        return list_column(X) is None
+    if is_dask(X):
+        return X.ndim == 2
+    if is_sparse(X) or isinstance(X, np.ndarray):
+        return is_sparse(X) or X.dtype != object or X.ndim != 1
+    frame = _frame(X)
+    return hasattr(frame, "columns") and _lists(frame) is None
+
+
+def booleans(X):
+    """Give a table of truth values in memory as an array, None for any other.
+
+    >>> booleans(np.eye(2)) is None
+    True
+    """
+    if isinstance(X, np.ndarray):
+        return X if X.dtype == bool and X.ndim == 2 else None
+    frame = _frame(X)
+    if not hasattr(frame, "columns") or any(str(kind) != "Boolean" for kind in frame.schema.values()):
+        return None
+    array = np.asarray(frame.to_numpy())
+    return array if array.dtype == bool and array.ndim == 2 else None
+
+
+def read(X, columns, sample_weight):
+    """Read baskets that are no table: `Baskets`, or parts of them if they are stored.
+
+    >>> len(read([["tea"], ["tea", "milk"]], None, [0.0, 2.0]))     # a basket of weight zero is absent
+    1
+    """
+    columns = [columns] if isinstance(columns, str) else columns
+    if columns is not None and len(columns) not in (1, 2):
+        raise ValueError(f"columns names a column of lists, or one of baskets and one of items; got {list(columns)}.")
+    if is_path(X) or is_dask(X):
+        if sample_weight is not None:
+            raise ValueError("Stored baskets take no weights: repeat them, or read them as lists.")
+        return BasketFiles(X, columns or [list_column(X)]) if is_path(X) else BasketPartitions(_series(X, columns))
+    if columns is not None and len(columns) == 2:
+        if sample_weight is not None:
+            raise ValueError("Pairs take no weights, for these would be weights of baskets: give lists of items instead.")
+        frame = _named(_frame(X), columns)
+        return of_pairs(*(frame[name].to_numpy() for name in columns))
+    frame = _frame(X)
+    if hasattr(frame, "columns"):
+        name = columns[0] if columns is not None else _lists(frame)
+        lists = _named(frame, [name])[name].to_list()
+    else:
+        lists = frame.to_list() if hasattr(frame, "to_list") else X
+    return weighted(of_lists(lists), sample_weight)
+
+
+def weighted(baskets, sample_weight):
+    """Give weights to baskets; those of weight zero are left out."""
+    if sample_weight is None:
+        return baskets
+    weight = np.asarray(sample_weight, dtype=float)
+    if weight.shape != (len(baskets),):
+        raise ValueError(f"Found {len(baskets)} baskets and sample_weight of the shape {weight.shape}: one weight a basket.")
+    weight = _check_sample_weight(weight, np.empty((len(weight), 1)), ensure_non_negative=True)
+    present = some_present([have_weight(weight, len(weight))])
+    return Baskets(baskets.items, baskets.held, weight) if present is None else baskets.take(present, weight)
+
+
+def _frame(X):
+    """See a frame or a series through narwhals; anything else as it is."""
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+
+
+def _lists(frame):
+    """Name the only column that holds lists or sets, or None."""
+    found = [name for name in frame.columns if _holds_lists(frame[name])]
+    return found[0] if len(found) == 1 else None
+
+
+def _holds_lists(series):
+    if str(series.dtype).startswith(("List", "Array")):
+        return True
+    return (
+        str(series.dtype) == "Object" and len(series) > 0 and isinstance(series[0], (list, tuple, set, frozenset, np.ndarray))
+    )
+
+
+def _named(frame, columns):
+    for name in columns:
+        if name not in getattr(frame, "columns", []):
+            raise ValueError(f"There is no column {name!r}; columns= is for frames and Parquet files that have them.")
+    return frame
+
+
+def _series(X, columns):
+    """Give the column of lists of a Dask frame, or a series as it is."""
+    if columns is not None and len(columns) != 1:
+        raise ValueError("Pairs on Dask may be cut between partitions: group them into a column of lists first.")
+    if X.ndim == 1:
+        return X
+    return _named(X, columns)[columns[0]]

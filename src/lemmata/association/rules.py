@@ -1,0 +1,245 @@
+"""Association rules: who has A often has B too, from counts that are known already.
+
+A frequent set K is cut in two, A ⇒ B with A ∪ B = K, in all 2^|K| − 2 ways. Its measures need the supports of A, B and K,
+    confidence P(B | A) = P(K) / P(A),      lift P(K) / (P(A) P(B)),      leverage P(K) − P(A) P(B),
+    conviction P(A) P(not B) / P(A, not B) = (1 − P(B)) / (1 − confidence),
+and A and B are frequent because K is: all three were counted when K was found, and no basket is looked at again. If A ⇒ B is
+not confident enough, no rule with more on the right and less on the left is, since P(A) can only grow [1].
+
+[1] Agrawal & Srikant, VLDB (1994). Conviction: Brin, Motwani, Ullman & Tsur, SIGMOD (1997).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lemmata.association.frame import Frame, SetColumn
+from lemmata.association.itemsets import Itemsets
+from lemmata.association.significance import CORRECTIONS, adjusted, chi_squared, fisher
+from lemmata.association.trie import items_of, row_of
+from lemmata.core import config
+from lemmata.core.fits import fit_all
+from lemmata.core.kernel import kernel
+
+ROUNDING = 1e-12  # by which a measure may miss its threshold: 2 / 5 is confident enough for 0.4
+MOST_ITEMS = 62  # of a set that is cut in two: beyond, its subsets cannot all have been counted
+SETS = 1 << 12  # of a task
+TESTS = {"fisher": fisher, "chi2": chi_squared}
+
+
+@kernel
+def cut(trie, count, first, last, confidence, most):
+    """Cut the sets of rows first … last − 1 in two.
+
+    Parameters
+    ----------
+    confidence : Least confidence.
+    most : Most items on the right.
+
+    Returns
+    -------
+    rules : (n, 3), rows of the whole set, of the left and of the right side.
+    """
+    rules, n = np.empty((64, 3), dtype=np.int64), 0
+    chosen = np.empty(MOST_ITEMS + 1, dtype=np.int64)  # places of the items on the right, ascending
+    for r in range(first, last):
+        own = items_of(trie, r)
+        k = len(own)
+        left, right = np.empty(k, dtype=np.int32), np.empty(k, dtype=np.int32)
+        size, chosen[0] = (1, 0) if k > 1 else (0, 0)
+        while size:
+            a, b, at = 0, 0, 0
+            for i in range(k):
+                if at < size and chosen[at] == i:
+                    right[b] = own[i]
+                    at, b = at + 1, b + 1
+                else:
+                    left[a] = own[i]
+                    a += 1
+            antecedent = row_of(trie, left[:a])
+            confident = count[r] >= confidence * count[antecedent]
+            if confident:
+                if n == len(rules):
+                    more = np.empty((2 * n, 3), dtype=np.int64)
+                    more[:n] = rules
+                    rules = more
+                rules[n, 0], rules[n, 1], rules[n, 2] = r, antecedent, row_of(trie, right[:b])
+                n += 1
+            if confident and size < min(most, k - 1) and chosen[size - 1] + 1 < k:
+                chosen[size] = chosen[size - 1] + 1
+                size += 1
+                continue
+            while size and chosen[size - 1] == k - 1:
+                size -= 1
+            if size:
+                chosen[size - 1] += 1
+    return rules[:n]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rules(Frame):
+    """Rules A ⇒ B with their measures: a frame.
+
+    Columns: `antecedent` (A), `consequent` (B), `support` P(A, B), `confidence` P(B | A), `lift` P(A, B) / (P(A) P(B)),
+    `leverage` P(A, B) − P(A) P(B), `conviction` (1 − P(B)) / (1 − confidence), `count` (baskets with both), and if they were
+    asked for, `p_value` and `adjusted_p_value`.
+
+    Attributes
+    ----------
+    itemsets : All frequent sets.
+    rows : (n_rules, 3), rows of A ∪ B, of A and of B among them.
+    p_value, adjusted_p_value : (n_rules,) or None.
+    n_tests : Number of rules that could have been reported, for which p-values were adjusted.
+
+    Examples
+    --------
+    >>> from lemmata.association import association_rules
+    >>> baskets = [["a", "b", "c"], ["a", "b"], ["a", "c"], ["b", "c"], ["a", "b", "c"]]
+    >>> rules = association_rules(baskets, min_support=0.6, min_confidence=0.7)
+    >>> rules.take([0])
+    Rules: 1 rows
+      antecedent  consequent  support  confidence    lift  leverage  conviction  count
+      {b}         {a}             0.6        0.75  0.9375     -0.04         0.8      3
+    """
+
+    itemsets: Itemsets
+    rows: np.ndarray
+    n_tests: int
+    p_value: np.ndarray | None = None
+    adjusted_p_value: np.ndarray | None = None
+
+    def _columns(self):
+        both, one, other = (self.itemsets.support[self.rows[:, i]] for i in range(3))
+        confidence = both / one
+        conviction = np.full(len(both), np.inf)  # of a rule that never fails
+        np.divide(1 - other, 1 - confidence, out=conviction, where=confidence < 1 - ROUNDING)
+        sets = SetColumn(self.itemsets.items, self.itemsets.indptr, self.itemsets.indices)
+        columns = {
+            "antecedent": sets.take(self.rows[:, 1]),
+            "consequent": sets.take(self.rows[:, 2]),
+            "support": both,
+            "confidence": confidence,
+            "lift": confidence / other,
+            "leverage": both - one * other,
+            "conviction": conviction,
+            "count": self.itemsets.count[self.rows[:, 0]],
+        }
+        if self.p_value is not None:
+            columns["p_value"] = self.p_value
+        if self.adjusted_p_value is not None:
+            columns["adjusted_p_value"] = self.adjusted_p_value
+        return columns
+
+    def __len__(self):
+        return len(self.rows)
+
+    def take(self, rows):
+        """Keep some rules, by their numbers or a mask."""
+        rows = np.asarray(rows)
+        tested = (None if p is None else p[rows] for p in (self.p_value, self.adjusted_p_value))
+        return Rules(self.itemsets, self.rows[rows], self.n_tests, *tested)
+
+
+def rules_of(
+    itemsets,
+    *,
+    min_confidence=0.8,
+    min_lift=None,
+    max_consequent=None,
+    test=None,
+    correction=None,
+    alpha=None,
+    to=None,
+    verbose=0,
+):
+    """Make rules of frequent sets; see `association_rules`."""
+    check_thresholds(min_confidence, min_lift, max_consequent, test, correction, alpha)
+    trie, count = itemsets.trie(), itemsets.count.astype(float)
+    lengths = itemsets.length
+    if lengths.max(initial=0) > MOST_ITEMS:
+        raise ValueError(f"A set of {lengths.max()} items cannot be cut in all ways: set max_length.")
+    n_items, most = len(itemsets.items), MOST_ITEMS if max_consequent is None else int(max_consequent)
+    least = min_confidence * (1 - ROUNDING)
+
+    def chosen(i):
+        first = n_items + i * SETS
+        rules = cut(trie, count, first, min(first + SETS, len(count)), least, most)
+        if min_lift is not None:
+            both, one, other = (count[rules[:, k]] for k in range(3))
+            rules = rules[both * itemsets.n_baskets >= min_lift * one * other * (1 - ROUNDING)]
+        return rules
+
+    n_tests = number_of_cuts(lengths, most)
+    tasks = range(-(-(len(count) - n_items) // SETS))
+    if to is not None:
+        if correction not in (None, "bonferroni"):
+            raise ValueError(f'correction="{correction}" ranks all rules, which a stream never has at once: use "bonferroni".')
+        batches = (fit_all(chosen, tasks[i : i + 2 * config.n_threads()], ours=True) for i in tasks[:: 2 * config.n_threads()])
+        parts = (tested(Rules(itemsets, rules, n_tests), test, correction, alpha) for batch in batches for rules in batch)
+        return write(parts, to, tested(Rules(itemsets, np.empty((0, 3), dtype=np.int64), n_tests), test, correction, alpha))
+    parts = fit_all(chosen, tasks, ours=True, verbose=verbose, name="rules")
+    rows = np.concatenate([np.empty((0, 3), dtype=np.int64), *parts])
+    return tested(Rules(itemsets, rows, n_tests), test, correction, alpha)
+
+
+def check_thresholds(min_confidence, min_lift, max_consequent, test, correction, alpha):
+    """Refuse thresholds that make no sense."""
+    if not 0 <= min_confidence <= 1:
+        raise ValueError(f"min_confidence must be a share from 0 to 1, got {min_confidence!r}.")
+    if min_lift is not None and not min_lift >= 0:
+        raise ValueError(f"min_lift must be None or at least 0, got {min_lift!r}.")
+    if max_consequent is not None and not (isinstance(max_consequent, (int, np.integer)) and max_consequent >= 1):
+        raise ValueError(f"max_consequent must be None or a whole number of at least 1, got {max_consequent!r}.")
+    if test is not None and test not in TESTS:
+        raise ValueError(f'test must be None, "fisher" or "chi2", got {test!r}.')
+    if correction is not None and correction not in CORRECTIONS:
+        raise ValueError(f"correction must be None or one of {list(CORRECTIONS)}, got {correction!r}.")
+    if (correction is not None or alpha is not None) and test is None:
+        raise ValueError('correction and alpha are about p-values: choose test="fisher" or test="chi2".')
+    if alpha is not None and not 0 < alpha <= 1:
+        raise ValueError(f"alpha must be None or a level of (0, 1], got {alpha!r}.")
+
+
+def number_of_cuts(lengths, most):
+    """Count the ways to cut sets in two with at most so many items on the right.
+
+    >>> number_of_cuts(np.array([1, 2, 3]), 62), number_of_cuts(np.array([1, 2, 3]), 1)
+    (8, 5)
+    """
+    from math import comb
+
+    sizes, sets = np.unique(lengths, return_counts=True)
+    ways = [sum(comb(int(k), j) for j in range(1, min(int(k) - 1, most) + 1)) for k in sizes]
+    return sum(int(n) * way for n, way in zip(sets, ways, strict=True))
+
+
+def tested(rules, test, correction, alpha):
+    """Add p-values to rules and keep those below a level."""
+    if test is None:
+        return rules
+    count, n = rules.itemsets.count, rules.itemsets.n_baskets
+    if test == "fisher" and count.dtype.kind == "f":
+        raise ValueError('Fisher\'s test counts baskets, and these have weights that are not whole: use test="chi2".')
+    both, one, other = (count[rules.rows[:, i]].astype(float) for i in range(3))
+    p = TESTS[test](both, one, other, float(n))
+    q = None if correction is None else adjusted(p, rules.n_tests, correction)
+    rules = Rules(rules.itemsets, rules.rows, rules.n_tests, p, q)
+    return rules if alpha is None else rules.take((p if q is None else q) <= alpha)
+
+
+def write(parts, to, empty):
+    """Write frames to a Parquet file, a group of rows each, whole or not at all; return its path."""
+    import pyarrow.parquet as parquet
+
+    path = Path(to)
+    partial = path.with_name(f"{path.name}.part")
+    try:
+        with parquet.ParquetWriter(partial, empty.to_arrow().schema) as file:
+            for part in parts:
+                if len(part):
+                    file.write_table(part.to_arrow())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

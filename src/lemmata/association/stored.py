@@ -1,0 +1,159 @@
+"""Baskets that are stored: a column of lists, or pairs of a basket and an item, in Parquet files or on Dask.
+
+What is read at a time becomes `Baskets` with items of its own, named as in the data; the mining works with names across parts.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from lemmata.association.baskets import Baskets, Rows, of_lists, renumbered, sorted_names
+from lemmata.core.blocks import Blocks
+from lemmata.core.dask_blocks import DaskBlocks
+from lemmata.core.stream import AHEAD, BUFFER, parquet_files, read_ahead
+
+ENTRIES = 1 << 22  # items of the baskets of a part: what mining makes of them takes about 150 MiB
+BATCH = 1 << 16  # rows read at once
+
+
+class BasketFiles(Blocks):
+    """Baskets of Parquet files in parts of about as many items; a part is one `Baskets`."""
+
+    home = "stream"
+
+    def __init__(self, source, columns):
+        self.files, self.of = parquet_files(source), columns
+        self.n_blocks_read = 0
+        for file in self.files:
+            with _open(file) as opened:
+                names = opened.schema_arrow.names
+            for name in columns:
+                if name not in names:
+                    raise ValueError(f"There is no column {name!r} in {file.name}; it has {', '.join(names)}.")
+
+    def _tasks(self):
+        read = _lists if len(self.of) == 1 else _pairs
+        found = False
+        for i, part in enumerate(read_ahead(in_parts(read(self.files, self.of)), AHEAD - 1)):
+            found = True
+            yield i, partial(_alone, part)
+        if not found:
+            raise ValueError("Found no baskets; at least one is needed.")
+
+
+class BasketPartitions(DaskBlocks):
+    """A Dask column of lists: a partition is one `Baskets`."""
+
+    def __init__(self, column):
+        import dask
+
+        task = dask.delayed(_of_partition)
+        self.blocks = [task(part) for part in np.ravel(column.to_delayed())]
+
+
+def list_column(source):
+    """Name the one column of lists in Parquet files, or None."""
+    import pyarrow as pa
+
+    with _open(parquet_files(source)[0]) as opened:
+        schema = opened.schema_arrow
+    lists = [field.name for field in schema if pa.types.is_list(field.type) or pa.types.is_large_list(field.type)]
+    return lists[0] if len(lists) == 1 else None
+
+
+def of_arrow(lists):
+    """Number the items of an Arrow array of lists.
+
+    >>> import pyarrow as pa
+    >>> of_arrow(pa.array([["tea", "milk"], [], ["tea"]])).held
+    Rows(indptr=array([0, 2, 2, 3]), indices=array([0, 1, 1], dtype=int32))
+    """
+    import pyarrow.compute as pc
+
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    return _encoded(indptr, lists.flatten())
+
+
+def _encoded(indptr, values):
+    if values.null_count:
+        basket = int(np.searchsorted(indptr, np.flatnonzero(values.is_null())[0], side="right") - 1)
+        raise ValueError(f"Basket {basket} of a part holds an item that is missing: leave it out of the list.")
+    encoded = values.dictionary_encode()
+    items, slot = sorted_names(encoded.dictionary.to_pylist())
+    rows = renumbered(indptr, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), slot)
+    return Baskets(items, rows)
+
+
+def in_parts(batches):
+    """Collect batches of baskets into parts of about `ENTRIES` items."""
+    held, entries = [], 0
+    for batch in batches:
+        held.append(batch)
+        entries += batch.n_entries
+        if entries >= ENTRIES:
+            yield together(held)
+            held, entries = [], 0
+    if held:
+        yield together(held)
+
+
+def together(parts):
+    """Put baskets of several parts, each with items of its own, into one.
+
+    >>> a, b = (Baskets(np.array(items), Rows(np.array([0, 1]), np.array([0]))) for items in (["jam"], ["tea"]))
+    >>> together([a, b]).items, together([a, b]).held
+    (array(['jam', 'tea'], dtype='<U3'), Rows(indptr=array([0, 1, 2]), indices=array([0, 1], dtype=int32)))
+    """
+    if len(parts) == 1:
+        return parts[0]
+    items = np.unique(np.concatenate([part.items for part in parts]))
+    indices = [np.searchsorted(items, part.items).astype(np.int32)[part.held.indices] for part in parts]
+    ends = np.cumsum([0, *(part.n_entries for part in parts[:-1])])
+    indptr = [part.held.indptr[1:] + end for part, end in zip(parts, ends, strict=True)]
+    weight = np.concatenate([part.weight for part in parts])
+    return Baskets(items, Rows(np.concatenate([[0], *indptr]), np.concatenate(indices)), weight)
+
+
+def _open(file):
+    import pyarrow.parquet as parquet
+
+    return parquet.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False)
+
+
+def _batches(files, columns):
+    for path in files:
+        with _open(path) as file:
+            yield from file.iter_batches(batch_size=BATCH, columns=list(columns), use_threads=False)
+
+
+def _lists(files, columns):
+    for batch in _batches(files, columns):
+        yield of_arrow(batch.column(0))
+
+
+def _pairs(files, columns):
+    """Collect consecutive rows of the same basket; what is left at the end of a batch waits for the next."""
+    import pyarrow as pa
+
+    held = None
+    for batch in _batches(files, columns):
+        table = pa.table({"basket": batch.column(columns[0]), "item": batch.column(columns[1])})
+        table = table if held is None else pa.concat_tables([held, table]).combine_chunks()
+        ids = table["basket"].to_numpy()
+        if (ids[1:] < ids[:-1]).any():
+            raise ValueError(f"Baskets must stand together: sort the rows by {columns[0]!r}.")
+        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+        if len(starts) > 1:
+            yield _encoded(starts, table["item"].slice(0, starts[-1]).combine_chunks())
+        held = table.slice(starts[-1])
+    if held is not None and len(held):
+        yield _encoded(np.array([0, len(held)]), held["item"].combine_chunks())
+
+
+def _of_partition(part):
+    return (of_lists(part.tolist()),)
+
+
+def _alone(part):
+    return (part,)
