@@ -34,7 +34,8 @@ class CrossValidation:
     Attributes
     ----------
     predictions : One for each row, in the order of the table: the mean over repeats of numbers and probabilities, the most
-        frequent of labels (the first among equals). Rows that no fold held out have NaN, or None among words.
+        frequent of labels (the first among equals). Rows that no fold held out have NaN, or None among words; so have all
+        if only scores were asked for.
     predicted : Which rows were held out at least once.
     fold : Number of the fold that held a row out, −1 for none; (n,), or (repeats, n) if some were held out again.
     splits : Pairs (rows to fit, rows held out), for each fold.
@@ -127,7 +128,8 @@ def cross_validate(
         one fold however much it weighs, so that its copies are never on both sides. Folds are equal in rows, not in weight.
     scoring : Name of a scorer of scikit-learn, or a function of (model, X, y). Default: the estimator's own `score`.
     method : What to ask about held-out rows: "predict", "predict_proba", "decision_function", "transform" or any other
-        method of rows. "auto": "predict", or without targets the first there is of "score_samples", "predict", "transform".
+        method of rows; None for scores alone, as of sequences. "auto": "predict", or without targets the first there is of
+        "score_samples", "predict", "transform".
     n_jobs : Folds at the same time: threads for lemmata's estimators, else processes; None for as many threads, or one process.
     verbose : 1 shows a progress bar.
     random_state : Seed by which a number of folds is shuffled. It is not handed to the estimator, which has its own.
@@ -155,7 +157,7 @@ def cross_validate(
     >>> search = GridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1.0]}, cv=3)
     >>> nested = cross_validate(search, X, y, random_state=0)
     >>> [choice["alpha"] for choice in nested.chosen], nested.score
-    ([0.01, 0.1, 0.1, 0.01, 0.1], 0.48)
+    ([0.01, 0.1, 0.1, 0.01, 0.01], 0.496)
     """
     data, template = Data.of(X, y, sample_weight, fit_params), clone(estimator)
     n, classifier = count_rows(data.X), is_classifier(estimator)

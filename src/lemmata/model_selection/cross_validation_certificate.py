@@ -113,17 +113,27 @@ def fit_checks(result, data):
         check = alike(np.concatenate(found), again, name, claim)
         return check if check.holds or not anew else Check(name, check.value, check.limit, "proof", unprovable)
 
-    checks = [
-        repeats(result.fold_predictions, "held-out rows removed", "fits to tables without the held-out rows predict the same"),
-        repeats([fold.replaced for fold in folds], "others in their places", "nor does it matter what stands in their places"),
-        repeats([fold.apart for fold in folds], "asked apart", "what is said of a row does not depend on others asked about"),
-    ]
+    checks = (
+        []
+        if result.method is None
+        else [
+            repeats(
+                result.fold_predictions, "held-out rows removed", "fits to tables without the held-out rows predict the same"
+            ),
+            repeats(
+                [fold.replaced for fold in folds], "others in their places", "nor does it matter what stands in their places"
+            ),
+            repeats(
+                [fold.apart for fold in folds], "asked apart", "what is said of a row does not depend on others asked about"
+            ),
+        ]
+    )
     labels = result.method == "predict" and not is_regressor(estimator)
     cumulative = joined([fold.removed for fold in folds], splits, count_rows(data.X), labels)
     checks.append(
         alike(result.predictions, cumulative, "cumulative predictions", "each row has what was said of it when held out")
     )
-    if result.estimators is not None:
+    if result.estimators is not None and result.method is not None:
         kept = [
             answers(m, result.method, data.rows(test).X, classes)
             for m, (_, test) in zip(result.estimators, splits, strict=True)

@@ -33,7 +33,7 @@ class Data(NamedTuple):
     @classmethod
     def of(cls, X, y=None, sample_weight=None, fit_params=None):
         """Check that the parts fit together."""
-        if is_stored(X):
+        if _is_stored(X):
             raise ValueError(
                 "Cross-validation picks rows, so it needs a table in memory: read the stored table, or some of it."
             )
@@ -58,10 +58,14 @@ class Data(NamedTuple):
 def _weights(sample_weight, n):
     if sample_weight is None:
         return None
-    weight = _check_sample_weight(sample_weight, np.empty((n, 1)), ensure_non_negative=True)
-    if not weight.any():
-        raise ValueError("Every sample weight is zero: there is no row to fit.")
-    return weight
+    return _check_sample_weight(sample_weight, np.empty((n, 1)), ensure_non_negative=True)
+
+
+def _is_stored(X):
+    """Tell whether X is a stored table; a list of texts is none unless they name Parquet files."""
+    if isinstance(X, list | tuple) and all(isinstance(x, str) for x in X):
+        return len(X) > 0 and all(x.endswith((".parquet", ".pq")) for x in X)
+    return is_stored(X)
 
 
 def _has_rows(value, n):
@@ -138,7 +142,7 @@ def repeated(rows, weight, name):
 
 
 def chosen_method(estimator, method, y):
-    """Return the name of the method that is asked about held-out rows.
+    """Return the name of the method that is asked about held-out rows; None if they are only to be scored.
 
     Examples
     --------
@@ -147,18 +151,15 @@ def chosen_method(estimator, method, y):
     >>> [chosen_method(model, "auto", None) for model in (GaussianMixture(), KMeans())]
     ['score_samples', 'predict']
     """
-    if method != "auto":
-        if not hasattr(estimator, method):
-            raise ValueError(f"{type(estimator).__name__} has no method {method!r}; method='auto' takes the first that it has.")
-        return method
-    supervised = y is not None or is_classifier(estimator) or is_regressor(estimator)
-    order = ("predict", "transform") if supervised else UNSUPERVISED
-    for name in order:
-        if hasattr(estimator, name):
-            return name
-    raise ValueError(
-        f"{type(estimator).__name__} has none of {', '.join(order)}: name a method of it that makes something of rows."
-    )
+    if method == "auto":
+        if hasattr(estimator, "decode"):  # says something of every time of a sequence, not of the sequence
+            return None
+        supervised = y is not None or is_classifier(estimator) or is_regressor(estimator)
+        order = ("predict", "transform") if supervised else UNSUPERVISED
+        return next((name for name in order if hasattr(estimator, name)), None)
+    if method is not None and not hasattr(estimator, method):
+        raise ValueError(f"{type(estimator).__name__} has no method {method!r}; method='auto' takes the first that it has.")
+    return method
 
 
 def answers(model, method, X, classes=None):
@@ -173,7 +174,13 @@ def answers(model, method, X, classes=None):
     >>> answers(model, "predict_proba", [[0.0]], np.array(["a", "b", "c"]))
     array([[1., 0., 0.]])
     """
+    if method is None:
+        return np.full(count_rows(X), np.nan)
     found = getattr(model, method)(X)
+    if isinstance(found, tuple) or count_rows(found) != count_rows(X):
+        raise ValueError(
+            f"{type(model).__name__}.{method} does not give one value for each row: name another method, or None for scores."
+        )
     found = found.toarray() if is_sparse(found) else np.asarray(found)
     if method not in MISSING or classes is None or isinstance(getattr(model, "classes_", None), list):
         return found

@@ -2,16 +2,16 @@
 
 The mean of the folds' scores and the score of the pooled held-out rows are the same for a mean over rows (accuracy, squared
 error) and equal folds, and differ for others: R² divides by the variance of the fold's own few targets, and a rank statistic
-compares rows of different models only when pooled. To pool, the models of the folds act as one model that answers
-for each row by the fold that held it out. Scorers of scikit-learn, and the `score` that its classifiers and regressors
-inherit, ask for nothing but such answers. A `score` that is the mean of the model's `score_samples` is the mean over all rows.
-Of any other score nobody knows how to pool it: then there is NaN.
+compares rows of different models only when pooled. To pool, the models of the folds act as one model that answers for each row
+by the fold that held it out. Scorers of scikit-learn, and the `score` that its classifiers and regressors inherit or repeat,
+ask for nothing but such answers. A `score` that is the mean of the model's `score_samples` is the mean over all rows. Of any
+other score nobody knows how to pool it: then there is NaN.
 """
 
 from inspect import signature
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection._search import BaseSearchCV
@@ -100,21 +100,34 @@ def pooled_score(measure, models, splits, data, classes=None):
     1.0
     """
     held_out = data.rows(np.concatenate([test for _, test in splits]))
+    folds = [(model, data.rows(test)) for model, (_, test) in zip(models, splits, strict=True)]
+    measure = _inherited(measure, folds)
     if isinstance(measure, _BaseScorer) or measure in INHERITED:
-        return score_of(measure, HeldOut(models, [data.rows(test).X for _, test in splits], classes), held_out)
-    parts = [_row_scores(measure, model, data.rows(test)) for model, (_, test) in zip(models, splits, strict=True)]
+        return score_of(measure, HeldOut(models, [part.X for _, part in folds], classes), held_out)
+    parts = [_row_scores(measure, model, part) for model, part in folds]
     if any(part is None for part in parts):
         return np.nan
     return float(np.average(np.concatenate(parts), weights=held_out.weight))
+
+
+def _inherited(measure, folds):
+    """Replace a model's own score by accuracy or R² if that is what it was in every fold."""
+    model = folds[0][0]
+    usual = ClassifierMixin.score if is_classifier(model) else RegressorMixin.score if is_regressor(model) else None
+    if usual is None or measure is not getattr(type(model), "score", None) or measure is usual:
+        return measure
+    same = (np.isclose(score_of(measure, *fold), score_of(usual, *fold), rtol=SAME, atol=SAME) for fold in folds)
+    return usual if all(same) else measure
 
 
 def _row_scores(measure, model, data):
     """Return the scores of single rows, if the score of the fold is their mean; else None."""
     if measure is not getattr(type(model), "score", None) or not hasattr(model, "score_samples"):
         return None
-    rows = np.asarray(model.score_samples(data.X), dtype=float)
-    if rows.shape != (count_rows(data.X),):
+    rows = model.score_samples(data.X)
+    if isinstance(rows, tuple) or np.shape(rows) != (count_rows(data.X),):
         return None
+    rows = np.asarray(rows, dtype=float)
     mean = np.average(rows, weights=data.weight)
     return rows if np.isclose(mean, score_of(measure, model, data), rtol=SAME, atol=0) else None
 

@@ -48,7 +48,7 @@ def make_splits(X, y=None, cv=5, *, groups=None, weight=None, classifier=False, 
     """
     n = count_rows(X)
     present = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
-    if not (isinstance(cv, Integral) or hasattr(cv, "split")):
+    if isinstance(cv, str) or not (isinstance(cv, Integral) or hasattr(cv, "split")):
         pairs = _given(cv, n)
     elif isinstance(cv, PredefinedSplit):  # which numbers the rows of the whole table
         pairs = [(_numbers(train, n, "cv"), _numbers(test, n, "cv")) for train, test in cv.split()]
