@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import TINY
 from lemmata.model_selection import likelihoods  # noqa: F401 - its families register themselves
-from lemmata.model_selection.likelihoods.account import account, checked_n, present
+from lemmata.model_selection.likelihoods.account import checked_n, law_of, present
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,10 @@ def information_criteria(model, X, y=None, *, sample_weight=None, lengths=None, 
     """
     declared = checked_n(n)
     core, steps = unwrapped(model)
+    law = law_of(core)
     check_is_fitted(core)
     X, note = transformed(steps, X)
-    found = account(core, present(X, y, sample_weight, lengths))
-    if declared is None and found.n <= 0:
-        raise ValueError("N is not positive: there is nothing to count.")
+    found = law(core, present(X, y, sample_weight, lengths))
     counted = {part: int(c) if float(c).is_integer() else float(c) for part, c in found.counted.items()}
     return InformationCriteria(
         float(found.log_likelihood),

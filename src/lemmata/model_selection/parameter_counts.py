@@ -7,8 +7,9 @@ the optimism of the fit [2]; for other likelihoods it is so to first order. With
 of θ that change no probability, such as the same number added to all scores of a softmax (a gauge freedom), do not count.
 A penalty with a corner at zero also chooses which parameters there are. The lasso spends one parameter on each column that it
 keeps, no more: what choosing costs, shrinkage gives back [3]; the elastic net has the trace among the kept columns [4].
-Matrix factorizations are counted as the notes of information criteria do, entry by entry: X ≈ WH does not change when a part
-is scaled in W and unscaled in H, so R of the (M₁ + M₂)R entries are redundant, and they are counted all the same.
+Where parameters are redundant, the likelihood of no row moves along some direction of θ: `identified_parameters` counts the
+others, the rank of the Fisher information. Matrix factorizations are counted as in the notes nevertheless, all (M₁ + M₂)R
+entries, though W and H can exchange an invertible R × R matrix: where all entries are positive R² of them are redundant.
 
 [1] Moody, NIPS (1991). [2] Efron, J. Am. Stat. Assoc. 99 (2004). [3] Zou, Hastie & Tibshirani, Ann. Stat. 35 (2007).
 [4] Tibshirani & Taylor, Ann. Stat. 40 (2012).
@@ -20,7 +21,9 @@ from lemmata.core.blocks import Blocks
 from lemmata.core.data import as_matrix, is_sparse
 from lemmata.linear_model import least_squares
 from lemmata.linear_model.spectrum import compress
+from lemmata.optimize.derivatives import jacobian
 
+RESOLVED = 1e-6  # share of the largest below which a singular value is the error of differences, ε^⅔, times thousands
 DIGITS = 1e-10  # share of the largest below which a direction is rounding, and not one that the rows determine
 MOST = 3000  # parameters whose information is a matrix worth making
 
@@ -48,6 +51,26 @@ def effective_parameters(information, penalty):
     found = values > DIGITS * values.max(initial=0.0)
     half = vectors[:, found] / np.sqrt(values[found])
     return float(np.einsum("ij,ik,kj->", half, F, half))
+
+
+def identified_parameters(row_logs, theta):
+    """Count the directions of θ that change the likelihood of some row: the rank of the Fisher information, by differences.
+
+    Parameters
+    ----------
+    row_logs : Function of θ that gives the log-likelihood of each row (or sequence): (n,). More rows than parameters are
+        needed, and rows of all kinds: a direction that none of them shows is not counted.
+    theta : (m,), a point where nothing is on its border.
+
+    Examples
+    --------
+    >>> rows = np.array([-1.0, 0.5, 2.0, 3.0])
+    >>> identified_parameters(lambda theta: -0.5 * (rows - theta[0] - theta[1]) ** 2, [1.0, 2.0])  # only their sum
+    1
+    """
+    slopes = jacobian(row_logs, np.asarray(theta, dtype=float))
+    values = np.linalg.svd(slopes, compute_uv=False)
+    return int((values > RESOLVED * values.max(initial=0.0)).sum())
 
 
 def linear_parameters(X, y, weight, fit_intercept, penalty):

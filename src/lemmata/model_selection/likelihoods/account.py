@@ -56,11 +56,13 @@ class Rows(NamedTuple):
     @property
     def total(self) -> float:
         """Number of rows, each as often as it weighs."""
+        self.in_memory()
         return float(_num_samples(self.X) if self.weight is None else self.weight.sum())
 
     @property
     def repetitions(self) -> Any:
         """How often each row counts: (n,)."""
+        self.in_memory()
         return np.ones(_num_samples(self.X)) if self.weight is None else self.weight
 
     def sum(self, values: Any) -> float:
@@ -70,6 +72,7 @@ class Rows(NamedTuple):
 
     def target(self, model: Any) -> Any:
         """Give the target as an array, or say that it is needed."""
+        self.in_memory()
         if self.y is None:
             raise ValueError(f"{type(model).__name__} predicts a target: give y, the targets of the rows.")
         y = np.asarray(self.y)
@@ -83,6 +86,11 @@ class Rows(NamedTuple):
         if y.ndim != 1:
             raise NoLikelihoodError(f"{type(model).__name__} was fitted to several labels a row: fit one model for each.")
         return places_of(model.classes_, y)
+
+    def in_memory(self) -> None:
+        """Refuse stored tables, where a model has no pass over their blocks for this."""
+        if is_stored(self.X):
+            raise ValueError("The criteria of this model are those of rows in memory: load the stored table, or a part of it.")
 
     def unweighted(self, model: Any) -> None:
         """Refuse weights where a model does not know any."""
@@ -124,16 +132,16 @@ def without(reason: str, *names: str) -> None:
     REASONS.update(dict.fromkeys(names, reason))
 
 
-def account(model: Any, rows: Rows) -> Account:
-    """Find the function of a model's class, or of the nearest parent that has one, and ask it."""
+def law_of(model: Any) -> Law:
+    """Find the function that accounts for a model's class, or for the nearest parent that has one."""
     for cls in type(model).__mro__:
         if cls.__module__.split(".")[0] in LIBRARIES:
             if cls.__name__ in LAWS:
-                return LAWS[cls.__name__](model, rows)
+                return LAWS[cls.__name__]
             if cls.__name__ in REASONS:
                 raise NoLikelihoodError(refusal(model, REASONS[cls.__name__]))
     if hasattr(model, "aic") and hasattr(model, "score"):
-        return LAWS["sequences" if hasattr(model, "decode") else "rows"](model, rows)
+        return LAWS["sequences" if hasattr(model, "decode") else "rows"]
     raise NoLikelihoodError(refusal(model, "no likelihood of it is known here"))
 
 

@@ -35,21 +35,21 @@ def held(information, penalty):
     return effective_parameters(information, penalty), HELD if np.any(penalty) else UNHELD
 
 
-def of_scores(model, rows, rate, penalty):
+def of_scores(rows, fit_intercept, rate, penalty):
     """Give the effective parameters of one score x·w + b, its information s·rate for each row."""
-    Z = with_constant(rows.X, model.fit_intercept)
-    penalty = np.append(penalty, np.zeros(int(model.fit_intercept)))
+    Z = with_constant(rows.X, fit_intercept)
+    penalty = np.append(penalty, np.zeros(int(fit_intercept)))
     if Z.shape[1] > MOST:
         return Z.shape[1], FEW
     return held(Z.T @ ((rows.repetitions * rate)[:, None] * Z), penalty)
 
 
-def of_softmax(model, rows, probabilities, penalty):
+def of_softmax(rows, fit_intercept, probabilities, penalty):
     """Give the effective parameters of a softmax of K scores, the penalty of their coefficients in K rows."""
-    K, Z = probabilities.shape[1], with_constant(rows.X, model.fit_intercept)
+    K, Z = probabilities.shape[1], with_constant(rows.X, fit_intercept)
     if K * Z.shape[1] > MOST:
         return (K - 1) * Z.shape[1], FEW
-    penalty = np.hstack([penalty, np.zeros((K, int(model.fit_intercept)))])
+    penalty = np.hstack([penalty, np.zeros((K, int(fit_intercept)))])
     return held(softmax_information(Z, probabilities, rows.repetitions), penalty.ravel())
 
 
@@ -71,13 +71,13 @@ def logistic(model, rows):
     value, penalty = of_labels(model, rows), penalty_of(model)
     if len(penalty) == 1:
         p = np.asarray(model.predict_proba(rows.X), dtype=float)[:, 1]
-        count, note = of_scores(model, rows, p * (1 - p), penalty[0])
+        count, note = of_scores(rows, model.fit_intercept, p * (1 - p), penalty[0])
     elif getattr(model, "multi_class", "multinomial") == "ovr":
         p = sigmoid(np.asarray(model.decision_function(rows.X), dtype=float))
-        parts = [of_scores(model, rows, q * (1 - q), own) for q, own in zip(p.T, penalty, strict=True)]
+        parts = [of_scores(rows, model.fit_intercept, q * (1 - q), own) for q, own in zip(p.T, penalty, strict=True)]
         count, note = sum(part for part, _ in parts), f"{parts[0][1]}; the classes were fitted one against the rest"
     else:
-        count, note = of_softmax(model, rows, np.asarray(model.predict_proba(rows.X), dtype=float), penalty)
+        count, note = of_softmax(rows, model.fit_intercept, np.asarray(model.predict_proba(rows.X), dtype=float), penalty)
     return Account(value, {"coefficients and intercepts": count}, rows.total, note=(note,))
 
 
@@ -87,7 +87,7 @@ def probit(model, rows):
     value = of_labels(model, rows)
     score = np.asarray(model.decision_function(rows.X), dtype=float)
     rate = inverse_link(model.link).information(score)
-    count, note = of_scores(model, rows, rate, np.full(model.coef_.shape[1], 1 / model.C))
+    count, note = of_scores(rows, model.fit_intercept, rate, np.full(model.coef_.shape[1], 1 / model.C))
     return Account(value, {"coefficients and intercept": count}, rows.total, note=(note,))
 
 
@@ -97,7 +97,7 @@ def bayesian(model, rows):
     second, score = rows.places(model) == 1, np.asarray(model.decision_function(rows.X), dtype=float)
     value = rows.sum(log_sigmoid(np.where(second, score, -score)))
     rate, precision = sigmoid(score) * sigmoid(-score), np.full(model.coef_.shape[1], model.prior_precision_)
-    count, note = of_scores(model, rows, rate, precision)
+    count, note = of_scores(rows, model.fit_intercept, rate, precision)
     note = "the likelihood is that of the mode of the posterior", note, "the evidence is that of the rows of the fit"
     counted = {"coefficients and intercept": count}
     return Account(value, counted, rows.total, "rows", note, float(model.log_evidence_), "Laplace's approximation at the mode")
@@ -108,17 +108,14 @@ def maximum_entropy(model, rows):
     """Count what the penalty leaves of the weights of features; without features it is a softmax regression."""
     value, p = of_labels(model, rows), np.asarray(model.predict_proba(rows.X), dtype=float)
     if model.features is None:
-        d = model.n_features_in_
-        information = softmax_information(with_constant(rows.X, True), p, rows.repetitions)
-        penalty = np.tile(np.append(np.full(d, 1 / model.C), 0.0), p.shape[1])
+        count, note = of_softmax(rows, True, p, np.full((p.shape[1], model.n_features_in_), 1 / model.C))
     else:
         tables = [model.features(rows.X, label) for label in model.classes_]
         tables = [np.asarray(F.toarray() if hasattr(F, "toarray") else F, dtype=float) for F in tables]
         mean = sum(q[:, None] * F for q, F in zip(p.T, tables, strict=True))
         s = rows.repetitions
         parts = [(F - mean).T @ ((s * q)[:, None] * (F - mean)) for q, F in zip(p.T, tables, strict=True)]
-        information, penalty = sum(parts), np.full(len(model.weights_), 1 / model.C)
-    count, note = held(information, penalty)
+        count, note = held(sum(parts), np.full(len(model.weights_), 1 / model.C))
     return Account(value, {"weights": count}, rows.total, note=(note,))
 
 
@@ -135,7 +132,7 @@ def stochastic(model, rows):
     value, score = of_labels(model, rows), np.asarray(model.decision_function(rows.X), dtype=float)
     alpha = 0.0 if getattr(model, "penalty", "l2") is None else model.alpha
     held_back = np.full(model.coef_.shape[1], rows.total * alpha)  # beside the sum of the losses, not their mean
-    count, note = of_scores(model, rows, sigmoid(score) * sigmoid(-score), held_back)
+    count, note = of_scores(rows, model.fit_intercept, sigmoid(score) * sigmoid(-score), held_back)
     note = note, "the descent stops near the maximum, not at it: the criteria are a little too large"
     return Account(value, {"coefficients and intercept": count}, rows.total, note=note)
 

@@ -1,9 +1,9 @@
 """Tables as products of two factors: the factors are the parameters, those of every row among them.
 
 The notes count the (M₁ + M₂)R entries of both factors of an M₁ × M₂ table, and take the number of its entries for N: AIC has
-the penalty (M₁ + M₂)R, and BIC ½(M₁ + M₂)R ln(M₁M₂). R of these are redundant, since X ≈ WH stays when a part is scaled in W
-and unscaled in H, and N is a convention. The variance of the noise, at its best, is one more parameter for every R; the notes
-leave it out, and so does this count.
+the penalty (M₁ + M₂)R, and BIC ½(M₁ + M₂)R ln(M₁M₂). Up to R² of these are redundant, since (WA)(A⁻¹H) = WH: for every A near
+I where all entries are positive, and for a diagonal one, which scales the parts, in any case. N is a convention, too. The
+variance of the noise, at its best, is one more parameter for every R; the notes leave it out, and so does this count.
 """
 
 import numpy as np
@@ -12,7 +12,9 @@ from scipy.special import gammaln, xlogy
 from lemmata.core.data import is_sparse
 from lemmata.model_selection.likelihoods.account import Account, NoLikelihoodError, law, refusal
 
-REDUNDANT = "the scaling of each part, which W and H can exchange, is counted, as in the notes"
+REDUNDANT = (
+    "R to R² of the entries are redundant, since WA and A⁻¹H make the same table, and are counted all the same, as in the notes"
+)
 NOISE = "the noise is normal, its variance the best one for these entries, and not counted, as in the notes"
 COUNTS = "the entries are Poisson counts with the product for a mean; of numbers that are no counts it is a quasi-likelihood"
 
