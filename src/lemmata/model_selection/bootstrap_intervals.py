@@ -137,7 +137,8 @@ def _studentized(evidence, tails):
     ratio = ratio[~np.isnan(ratio)]  # 0/0 at a replicate that equals the estimate and has no spread, or at an end of the scale
     if not (np.isfinite(error) and len(ratio)):
         raise ValueError("The statistic has no standard error at this sample, so there is no studentized interval.")
-    upper, lower = placed(ratio, tails)[::-1]
+    with np.errstate(invalid="ignore"):  # of infinite ratios, which are said below
+        upper, lower = placed(ratio, tails)[::-1]
     low, high = center - error * upper, center - error * lower
     if not np.isfinite([low, high]).all():
         raise ValueError(
