@@ -7,6 +7,7 @@ from lemmata.model_selection.bootstrap_scorer import BootstrapScorer
 from lemmata.model_selection.bootstrap_split import BootstrapSplit, ResubstitutionSplit
 from lemmata.model_selection.criteria import InformationCriteria, information_criteria
 from lemmata.model_selection.cross_validation import CrossValidation, cross_validate
+from lemmata.model_selection.curves import LearningCurve, ValidationCurve, learning_curve, validation_curve
 from lemmata.model_selection.evidence import laplace_evidence
 
 __all__ = [
@@ -22,5 +23,9 @@ __all__ = [
     "information_criteria",
     "InformationCriteria",
     "laplace_evidence",
+    "learning_curve",
+    "LearningCurve",
     "ResubstitutionSplit",
+    "validation_curve",
+    "ValidationCurve",
 ]
