@@ -71,7 +71,7 @@ def test_the_three_rows_of_the_notes():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_logistic_model_with_an_intercept(seed):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(60, 2)) + [1.0, 0.0]
+    X = rng.normal(size=(60, 2)) + np.array([1.0, 0.0])
     y = (X @ [1.0, -1.0] + rng.logistic(size=60) > 0).astype(int)
     model = BayesianLogisticRegression(2.0).fit(X, y)
 

@@ -166,8 +166,6 @@ def present(X: Any, y: Any, weight: Any, lengths: Any) -> Rows:
         return Rows(X, y, weight, lengths)
     first = next(iter(X.values())) if isinstance(X, Mapping) else X
     weight = _check_sample_weight(weight, first, dtype=np.float64, ensure_non_negative=True)
-    if not weight.any():
-        raise ValueError("sample_weight is zero for every row: there is nothing to count.")
     if weight.all():
         return Rows(X, y, weight, lengths)
     kept = np.flatnonzero(weight)
