@@ -7,8 +7,9 @@ from lemmata.model_selection.bootstrap_scorer import BootstrapScorer
 from lemmata.model_selection.bootstrap_split import BootstrapSplit, ResubstitutionSplit
 from lemmata.model_selection.criteria import InformationCriteria, information_criteria
 from lemmata.model_selection.cross_validation import CrossValidation, cross_validate
-from lemmata.model_selection.curves import LearningCurve, ValidationCurve, learning_curve, validation_curve
 from lemmata.model_selection.evidence import laplace_evidence
+from lemmata.model_selection.learning_curve import LearningCurve, learning_curve
+from lemmata.model_selection.validation_curve import ValidationCurve, validation_curve
 
 __all__ = [
     "Bootstrap",

@@ -1,0 +1,129 @@
+"""Curves over folds: the scores of fits and of held-out rows, point by point, and the certificate that repeats them.
+
+The best point has the highest mean score over folds; the simplest one is the first whose mean is within one standard error of
+the best [1]. Standard errors are the classical ones; intervals are corrected for the rows that fits share [2, 3].
+
+[1] Breiman, Friedman, Olshen & Stone, Classification and Regression Trees (1984). [2] Nadeau & Bengio, Machine Learning 52
+(2003). [3] Bengio & Grandvalet, JMLR 5 (2004).
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from lemmata.core.certificate import Certificate, Check, same
+from lemmata.core.estimator import Estimator
+from lemmata.core.fits import fit_all
+from lemmata.model_selection.fold import Data, fit_to
+from lemmata.model_selection.scoring import measure_of, score_of
+from lemmata.model_selection.splits import count_rows, make_splits
+from lemmata.model_selection.spread import fold_interval, standard_errors
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Scores of the fits and of the rows held out, at each point of a curve and in each fold.
+
+    Attributes
+    ----------
+    values : Where the curve was taken: numbers of rows, or values of a parameter.
+    train_scores, test_scores : (folds, points).
+    splits : Pairs (rows to fit, rows held out), for each fold.
+    """
+
+    values: list
+    train_scores: np.ndarray = field(repr=False)
+    test_scores: np.ndarray = field(repr=False)
+    splits: list = field(repr=False)
+    rows: list = field(repr=False)  # those of the fit at each point, for each fold
+    estimator: object = field(repr=False)
+    scoring: object = field(repr=False)
+    fit_params: dict | None = field(repr=False)
+
+    @property
+    def train_means(self):
+        """Mean score of the fits over folds, at each point."""
+        return self.train_scores.mean(axis=0)
+
+    @property
+    def test_means(self):
+        """Mean score of the rows held out, at each point."""
+        return self.test_scores.mean(axis=0)
+
+    @property
+    def test_standard_errors(self):
+        """Classical standard errors of `test_means`, as if folds were independent."""
+        return standard_errors(self.test_scores)
+
+    def train_interval(self, level=0.95):
+        """Return the ends of approximate intervals of `train_means`, (2, points)."""
+        return fold_interval(self.train_scores, self.splits, level)
+
+    def test_interval(self, level=0.95):
+        """Return the ends of approximate intervals of `test_means`, (2, points), corrected for the rows that fits share."""
+        return fold_interval(self.test_scores, self.splits, level)
+
+    @property
+    def best(self):
+        """The value with the highest mean score of the rows held out; the first among equals."""
+        return self.values[int(np.argmax(self.test_means))]
+
+    @property
+    def simplest(self):
+        """The first value whose mean score is within one standard error of the highest."""
+        best = int(np.argmax(self.test_means))
+        enough = self.test_means[best] - np.nan_to_num(self.test_standard_errors[best])
+        return self.values[int(np.argmax(self.test_means >= enough))]
+
+    def certify(self, X, y=None, sample_weight=None):
+        """Check the scores by fitting every point of every fold again, where the rows held out do not exist."""
+        return Certificate(*self._repeated(X, y, sample_weight), subject=type(self).__name__)
+
+    def _repeated(self, X, y, sample_weight):
+        data = Data.of(X, y, sample_weight, self.fit_params)
+        both = sum(
+            len(np.intersect1d(rows, test)) for own, (_, test) in zip(self.rows, self.splits, strict=True) for rows in own
+        )
+        if both:
+            return [
+                Check("rows on both sides", float(both), 0.5, "proof", "no model was fitted to a row that it was tested on")
+            ]
+        again = scores_of_fits(self._models(), data, self.splits, self.rows, self.scoring, apart=True)
+        return [
+            Check("rows on both sides", 0.0, 0.5, "proof", "no model was fitted to a row that it was tested on"),
+            same(self.test_scores, again[1], "scores of held-out rows", "fits without these rows give the same"),
+            same(self.train_scores, again[0], "scores of the fits", "fits without the held-out rows give the same"),
+        ]
+
+    def _models(self):
+        return [self.estimator] * len(self.values)
+
+
+def splits_for(estimator, data, cv, groups, rng):
+    """Split the rows as for `cross_validate`."""
+    labels = is_classifier(estimator)
+    return make_splits(data.X, data.y, cv, groups=groups, weight=data.weight, classifier=labels, random_state=rng)
+
+
+def scores_of_fits(models, data, splits, rows, scoring, *, apart=False, n_jobs=None, verbose=0):
+    """Score every model at every fold: of its own rows, and of those held out; each (folds, points)."""
+    measure = measure_of(models[0], scoring)
+    work = partial(_point, models, data, splits, rows, measure, apart)
+    points = list(product(range(len(splits)), range(len(models))))
+    ours = all(isinstance(model, Estimator) for model in models)
+    found = fit_all(work, points, ours=ours, n_jobs=n_jobs, verbose=verbose, name="fits")
+    return np.array(found).reshape(len(splits), len(models), 2).transpose(2, 0, 1)
+
+
+def _point(models, data, splits, rows, measure, apart, point):
+    """Fit a model of one fold; `apart`, to a table from which the rows held out were removed."""
+    i, j = point
+    own, held_out, table = rows[i][j], splits[i][1], data
+    if apart:
+        left = np.setdiff1d(np.arange(count_rows(data.X)), held_out)
+        table, own = data.rows(left), np.searchsorted(left, own)
+    model = fit_to(models[j], table, own)
+    return score_of(measure, model, table.rows(own)), score_of(measure, model, data.rows(held_out))
