@@ -2,6 +2,7 @@
 
 from lemmata.plot.band import PredictiveBandDisplay
 from lemmata.plot.boosting import BoostingDisplay
+from lemmata.plot.bootstrap import BootstrapDisplay
 from lemmata.plot.bound_curve import BoundCurveDisplay
 from lemmata.plot.boundary import BoundaryDisplay
 from lemmata.plot.certificate import CertificateDisplay
@@ -52,6 +53,7 @@ from lemmata.plot.tube import TubeDisplay
 __all__ = [
     "AutocorrelationDisplay",
     "BoostingDisplay",
+    "BootstrapDisplay",
     "BoundCurveDisplay",
     "BoundaryDisplay",
     "CalibrationDisplay",
