@@ -1,7 +1,7 @@
 """`DirichletProcessMixture`: a mixture of Gaussians whose number is drawn with everything else, by Gibbs sampling.
 
-`GibbsMixture` with α/K for its Dirichlet parameter has a limit as K grows. Labels lose their meaning and partitions remain: what
-stays of the K!/(K−k)! labelings of a partition into k clusters is
+`GibbsMixture` with α/K for its Dirichlet parameter has a limit as K grows. Labels lose their meaning and partitions remain: of
+the K!/(K−k)! labelings of a partition into k clusters stays
 
     P(partition) = Γ(α)/Γ(N+α) · Πₖ α Γ(Nₖ),
 
@@ -11,12 +11,13 @@ clusters of the others and a new one:
     P(row n in cluster k | others) = Nₖ/(N − 1 + α) · t(xₙ | rows of k),
     P(row n in a new cluster | others) = α/(N − 1 + α) · t(xₙ | no rows),
 
-t Student's density of a next row [3]. Before any row is seen, N rows have Σₙ α/(α + n − 1) clusters on average, about
-α log(1 + N/α): the number grows with the table, slowly. The posterior of the number is that of this model, which always believes
-that further rows would bring new clusters; it is known to report small clusters beyond the true ones on large tables [4].
+each over their sum, t Student's density of a next row [3]. After each sweep, some clusters are proposed to be parted or to be
+made one [4]. Before any row is seen, N rows have Σₙ α/(α + n − 1) clusters on average, about α log(1 + N/α): the number grows
+with the table, slowly. The posterior of the number is that of this model, which always believes that further rows would bring
+new clusters; on large tables it reports small clusters beyond the true ones [5].
 
 [1] Ferguson, Ann. Stat. 1 (1973). [2] Antoniak, Ann. Stat. 2 (1974). [3] Neal, J. Comput. Graph. Stat. 9 (2000), algorithm 3.
-[4] Miller & Harrison, JMLR 15 (2014).
+[4] Dahl, Univ. of Wisconsin-Madison Tech. Report 1086 (2003). [5] Miller & Harrison, JMLR 15 (2014).
 """
 
 from numbers import Integral, Real
@@ -110,7 +111,7 @@ class DirichletProcessMixture(GibbsMixture):
         mean_precision=0.01,
         degrees_of_freedom=None,
         covariance_prior=None,
-        n_sweeps=500,
+        n_sweeps=1000,
         burn_in=None,
         n_chains=2,
         random_state=None,

@@ -123,6 +123,20 @@ def log_conditionals(y, current, kappa, nu, table, counts, means, factors, inver
 
 
 @kernel
+def join(y, new, kappa, counts, sums, means, factors, inverses, halves, growths, w):
+    """Put a row into a component, by running counts."""
+    total = kappa + counts[new]
+    scale = np.sqrt(total / (total + 1.0))
+    for j in range(len(y)):
+        w[j] = scale * (y[j] - means[new, j])
+        sums[new, j] += y[j]
+        means[new, j] = sums[new, j] / (total + 1.0)
+    rank_one(factors[new], inverses[new], w, 1.0)
+    halves[new] += 0.5 * growths[new]
+    counts[new] += 1
+
+
+@kernel
 def move(y, old, new, kappa, counts, sums, means, factors, inverses, halves, growths, w):
     """Take a row out of one component and into another, by running counts."""
     d = len(y)
@@ -143,15 +157,7 @@ def move(y, old, new, kappa, counts, sums, means, factors, inverses, halves, gro
         halves[old] -= 0.5 * growths[old]
         for j in range(d):
             means[old, j] = sums[old, j] / (total - 1.0)
-    total = kappa + counts[new]
-    scale = np.sqrt(total / (total + 1.0))
-    for j in range(d):
-        w[j] = scale * (y[j] - means[new, j])
-        sums[new, j] += y[j]
-        means[new, j] = sums[new, j] / (total + 1.0)
-    rank_one(factors[new], inverses[new], w, 1.0)
-    halves[new] += 0.5 * growths[new]
-    counts[new] += 1
+    join(y, new, kappa, counts, sums, means, factors, inverses, halves, growths, w)
 
 
 @kernel
@@ -221,6 +227,52 @@ def process_sweep(Y, z, uniforms, first, kappa, nu, table, counts, sums, means, 
                 if z[m] == k:
                     z[m] = old
     return len(Y)
+
+
+@kernel
+def split_or_merge(Y, z, i, j, order, uniforms, kappa, nu, table, joint):
+    """Propose to part the cluster of rows i and j, or to make one of their two clusters; tell whether it was accepted.
+
+    Row i begins one part and row j the other. All other rows of their clusters come in a random order, each joining a part with
+    the probability of a Gibbs step given those that came before. Let q be the probability of the parting found like this or,
+    where there are two clusters, of just the one they make. A parting is accepted with the odds p(parted)/(p(one) q), a merger
+    with p(one) q/p(parted), and so each happens as often as the other.
+    """
+    d, one = Y.shape[1], z[i] == z[j]
+    counts, halves, inverses = np.zeros(3, np.int64), np.zeros(3), np.ones((3, d))
+    sums, means, factors = np.zeros((3, d)), np.zeros((3, d)), np.zeros((3, d, d))
+    for c in range(3):
+        for m in range(d):
+            factors[c, m, m] = 1.0
+    w, logs, growths, log_q = np.empty(d), np.empty(3), np.empty(3), 0.0
+    part = np.zeros(len(z), np.int8)
+    first, second = z[i], z[j]
+    for m in range(-2, len(order)):
+        n = i if m == -2 else j if m == -1 else order[m]
+        if (z[n] != first and z[n] != second) or (m >= 0 and n in (i, j)):
+            continue
+        log_conditionals(Y[n], -1, kappa, nu, table, counts, means, factors, inverses, halves, w, logs, growths)
+        side = 0 if n == i else 1
+        if m >= 0:
+            top = max(logs[0], logs[1])
+            share = np.exp(logs[0] - top) / (np.exp(logs[0] - top) + np.exp(logs[1] - top))
+            side = (0 if uniforms[m] < share else 1) if one else (0 if z[n] == first else 1)
+            log_q += np.log(max(share if side == 0 else 1.0 - share, 1e-300))
+        part[n] = side
+        join(Y[n], side, kappa, counts, sums, means, factors, inverses, halves, growths, w)
+        join(Y[n], 2, kappa, counts, sums, means, factors, inverses, halves, growths, w)
+    gain = -log_q
+    for c in range(3):
+        gain += (1.0 if c < 2 else -1.0) * (joint[counts[c]] - (nu + counts[c]) * halves[c])
+    if np.log(max(uniforms[len(order)], 1e-300)) >= (gain if one else -gain):
+        return False
+    name = 0
+    for n in range(len(z)):
+        name = max(name, z[n] + 1)
+    for n in range(len(z)):
+        if z[n] == first or z[n] == second:
+            z[n] = name if one and part[n] == 1 else first
+    return True
 
 
 @kernel

@@ -9,9 +9,10 @@ With α/K in place of α, and labels forgotten, K → ∞ leaves the Chinese-res
     P(partition) = Γ(α)/Γ(N+α) Πₖ α Γ(Nₖ),        odds of a next row: Nₖ for each cluster, α for a new one [1].
 
 Clusters are numbered 0, 1, … in the order of their first rows, so that a partition has one labeling, and the one component
-without rows that can be joined comes after the last of them.
+without rows that can be joined comes after the last of them. A sweep row by row seldom parts a cluster or makes one of two, so
+these are proposed whole, and accepted as Metropolis and Hastings would [2].
 
-[1] Neal, J. Comput. Graph. Stat. 9 (2000), algorithm 3.
+[1] Neal, J. Comput. Graph. Stat. 9 (2000), algorithm 3. [2] Dahl, Univ. of Wisconsin-Madison Tech. Report 1086 (2003).
 """
 
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from lemmata.mixture.gaussian_kernels import posterior_block
 from lemmata.mixture.normal_inverse_wishart import NormalInverseWishart, student_constant
 
 PASSES = 10  # of k-means, before the first sweep: what they leave undone, sweeps do
+PROPOSALS = 5  # to part a cluster or to make one of two, in each sweep: row by row, neither happens often
 ROOM = 8  # components without rows that a sweep has at first, beyond as many again as there are clusters
 
 
@@ -175,6 +177,10 @@ class ProcessSampler(Sampler):
         while row < len(z):  # again from the row for which there was no component without rows left
             statistics = self.statistics(z, min(2 * (int(z.max()) + 1) + ROOM, len(z) + 1))
             row = kernels.process_sweep(self.Y, z, uniforms, row, self.kappa, self.nu, self.table, *statistics)
+        for _ in range(PROPOSALS if len(z) > 1 else 0):
+            i, j = rng.choice(len(z), 2, replace=False)
+            order, uniforms = rng.permutation(len(z)), rng.random(len(z) + 1)
+            kernels.split_or_merge(self.Y, z, i, j, order, uniforms, self.kappa, self.nu, self.table, self.joint)
         kernels.renumber(z, np.empty(int(z.max()) + 1, np.int32))
         return self.log_joint(z)
 
