@@ -237,15 +237,15 @@ def test_several_samples_are_drawn_together_or_each_by_itself():
 
 def test_tables_have_the_statistic_of_each_column_and_functions_may_give_arrays():
     X = np.random.default_rng(3).normal(size=(15, 2))
-    table = Bootstrap("median", n_resamples=300, random_state=0).fit(X)
-    columns = [Bootstrap("median", n_resamples=300, random_state=0).fit(X[:, j]) for j in range(2)]
+    table = Bootstrap("median", n_resamples=999, random_state=0).fit(X)
+    columns = [Bootstrap("median", n_resamples=999, random_state=0).fit(X[:, j]) for j in range(2)]
     assert_array_equal(table.replicates_, np.column_stack([c.replicates_ for c in columns]))
     assert_array_equal(table.interval().low, [c.interval().low for c in columns])
     assert table.certify(X)["replicates"].holds
-    matrix = Bootstrap(np.cov, n_resamples=300, random_state=0, paired=True).fit(*X.T)
-    assert matrix.replicates_.shape == (300, 2, 2)
+    matrix = Bootstrap(np.cov, n_resamples=1999, random_state=0, paired=True).fit(*X.T)
+    assert matrix.replicates_.shape == (1999, 2, 2)
     assert matrix.interval(0.9, "basic").high.shape == (2, 2)
-    variance = Bootstrap("variance", n_resamples=300, random_state=0).fit(X[:, 0])
+    variance = Bootstrap("variance", n_resamples=1999, random_state=0).fit(X[:, 0])
     assert_allclose(matrix.interval(0.9).low[0, 0], variance.interval(0.9).low, rtol=1e-9)
     assert matrix.certify(*X.T)["variance"].holds
 
@@ -271,6 +271,9 @@ def test_certificate_says_that_resamples_are_few():
     few = Bootstrap("mean", n_resamples=45, random_state=0).fit(x).certify(x)
     assert [check.name for check in few.failed] == ["chance"]
     assert Bootstrap("mean", n_resamples=4999, random_state=0).fit(x).certify(x)["chance"].value < 0.03
+    none = Bootstrap("mean", n_resamples=9, random_state=0).fit(x).certify(x)["chance"]
+    assert none.value == np.inf
+    assert "needs 39 replicates" in none.claim
 
 
 def test_samples_that_do_not_vary():
@@ -330,3 +333,19 @@ def test_undefined_replicates_are_left_out_and_said():
 def test_errors_say_what_to_do(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("statistic", ["variance", "deviation", "correlation"])
+def test_a_row_that_outweighs_all_others_can_be_left_out(statistic):
+    rng = np.random.default_rng(0)
+    samples = [np.append(rng.normal(size=9), 1e9) for _ in range(2 if statistic == "correlation" else 1)]
+    function = PLAIN.get(statistic, correlation)
+    found = left_out(statistic, read_samples(samples, statistic, None))
+    assert_allclose(found, [function(*(np.delete(s, i) for s in samples)) for i in range(10)], rtol=1e-9)
+    constant = [0.1, 0.1, 0.1, 0.7], [1.0, 2.0, 3.0, 5.0]  # 0.1 + 0.1 + 0.1 is not 0.3
+    with pytest.warns(UserWarning, match="not defined for"):
+        fitted = Bootstrap("correlation", n_resamples=300, random_state=0).fit(*constant)
+    with pytest.raises(ValueError, match="not defined without one of the rows"):
+        fitted.interval(0.9)
+    checks = fitted.certify(*constant, level=0.9, method="percentile")
+    assert all(check.holds for check in checks if check.kind == "proof")

@@ -161,7 +161,7 @@ def test_chance_of_the_ends_is_what_other_seeds_give(method):
         evidence = Bootstrap("mean", n_resamples=499, random_state=seed).fit(x)._evidence(0.9, method)[0]
         guesses.append(chance_of_ends(evidence, 0.9, method, np.random.default_rng(seed)))
     assert_allclose(np.mean(guesses, axis=0), between, rtol=0.25)  # 300 ends give 4 %, ten guesses of a local density 15 %
-    check = chance_check(fitted._evidence(0.9, method), 0.9, method, 0)
+    check = chance_check(fitted, 0.9, method)
     low, high = fitted.interval(0.9, method)
     assert_allclose(check.value, between.max() / (high - low), rtol=0.6)
 
@@ -199,3 +199,9 @@ def test_what_no_interval_can_say():
         interval_of(no_error, 0.9, "studentized")
     with pytest.raises(ValueError, match="Too many resamples have no spread"):
         Bootstrap("mean", random_state=0).fit([1.0, 2.0]).interval(0.9, "studentized")
+
+
+def test_ends_beyond_all_replicates_are_said():
+    evidence = Evidence(1.2, np.linspace(0.0, 1.3, 99), 0.0, 1.0, np.r_[-1.0, 1.0])
+    with pytest.warns(UserWarning, match="beyond the outermost of 99 replicates"):
+        assert interval_of(evidence, 0.9, "bca")[1] == 1.3

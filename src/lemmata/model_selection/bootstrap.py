@@ -27,7 +27,7 @@ from lemmata.core.certificate import Certificate
 from lemmata.core.random import generator
 from lemmata.model_selection.bootstrap_certificate import chance_check, recomputed_checks
 from lemmata.model_selection.bootstrap_draws import lay_out
-from lemmata.model_selection.bootstrap_intervals import METHODS, Evidence, Interval, check_level, interval_of
+from lemmata.model_selection.bootstrap_intervals import METHODS, Evidence, Interval, NoIntervalError, check_level, interval_of
 from lemmata.model_selection.bootstrap_replicates import (
     compiled,
     influences,
@@ -173,7 +173,7 @@ class Bootstrap(BaseEstimator):
         again = read_samples(samples, self.statistic, self.paired, strata, sample_weight)
         draws = lay_out(again.groups, self.resampling, self.block_length, len(self.replicates_), self.seed_)
         method = method or ("percentile" if draws.in_runs else "bca")
-        chance = chance_check(self._evidence(level, method), level, method, self.seed_)
+        chance = chance_check(self, level, method)
         name = f"Bootstrap({getattr(self.statistic, '__name__', self.statistic)})"
         return Certificate(*recomputed_checks(self, again, draws), chance, subject=name)
 
@@ -227,7 +227,9 @@ class Bootstrap(BaseEstimator):
         """Give what each row adds to the statistic, by leaving it out."""
         values = left_out(self.statistic, self._samples)
         if not np.isfinite(values).all():
-            raise ValueError('The statistic is not defined without one of the rows, as bca needs it; use method="percentile".')
+            raise NoIntervalError(
+                'The statistic is not defined without one of the rows, as bca needs it; use method="percentile".'
+            )
         return influences(values, self._samples.groups)
 
     def _own_errors(self):

@@ -1,10 +1,12 @@
 """What is checked of a bootstrap: every number again from the seed, and what is left of chance."""
 
+import warnings
+
 import numpy as np
 
 from lemmata.core.certificate import Check, same
 from lemmata.core.random import generator
-from lemmata.model_selection.bootstrap_intervals import chance_of_ends, interval_of
+from lemmata.model_selection.bootstrap_intervals import NoIntervalError, chance_of_ends, interval_of
 from lemmata.model_selection.bootstrap_replicates import plain, replicate
 
 CHANCE_LIMIT = 0.05  # of an interval's width; an end that is known worse than this changes what is said
@@ -44,12 +46,17 @@ def _spread_check(replicates, samples, draws):
     return Check("spread", float(value), SPREAD_LIMIT, "evidence", "the variance is the ideal bootstrap's but for chance")
 
 
-def chance_check(evidence, level, method, seed):
-    """Tell how much of the width of the intervals is chance of the resamples drawn."""
-    worst, rng = 0.0, generator(seed)
-    for each in evidence:
-        low, high = interval_of(each, level, method)
-        if high > low:
-            worst = max(worst, float(chance_of_ends(each, level, method, rng).max()) / (high - low))
+def chance_check(bootstrap, level, method):
+    """Tell how much of the width of the intervals is chance of the resamples drawn; all of it where there is no interval."""
+    worst, rng = 0.0, generator(bootstrap.seed_)
     claim = f"an end of the {method} interval varies so little with the resamples drawn (standard deviation over width)"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of an end at the outermost replicate, which varies as is told here
+            for each in bootstrap._evidence(level, method):
+                low, high = interval_of(each, level, method)
+                if high > low:
+                    worst = max(worst, float(chance_of_ends(each, level, method, rng).max()) / (high - low))
+    except NoIntervalError as error:
+        worst, claim = np.inf, str(error)
     return Check("chance", worst, CHANCE_LIMIT, "evidence", claim)

@@ -17,6 +17,7 @@ Quantiles are those that B + 1 numbers between replicates make: quantile p lies 
 [1] Efron, JASA 82 (1987); DiCiccio & Efron, Statistical Science 11 (1996). [2] Hesterberg, The American Statistician 69 (2015).
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,10 @@ from scipy.special import ndtr, ndtri, stdtrit
 METHODS = ("bca", "expanded", "percentile", "basic", "normal", "studentized")
 EQUAL = 1e-10  # of the replicates' range: the same rows in another order may add up to a slightly different sum
 AGAIN = 200  # resamples of the replicates, by which the chance in an interval is judged: its size is known to 5 %
+
+
+class NoIntervalError(ValueError):
+    """These replicates give no interval of this kind at this level."""
 
 
 class Interval(NamedTuple):
@@ -54,7 +59,7 @@ def check_level(level, n_resamples):
         raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
     needed = int(np.ceil(2 / (1 - level) - 1e-9)) - 1  # the smallest replicate must lie at place p (B + 1) ≥ 1
     if n_resamples < needed:
-        raise ValueError(f"level={level} needs {needed} replicates or more; there are {n_resamples}: raise n_resamples.")
+        raise NoIntervalError(f"level={level} needs {needed} replicates or more; there are {n_resamples}: raise n_resamples.")
 
 
 def interval_of(evidence, level, method):
@@ -69,7 +74,9 @@ def interval_of(evidence, level, method):
     estimate, replicates = evidence.estimate, evidence.replicates
     if replicates.min() == replicates.max():
         if replicates[0] != estimate:
-            raise ValueError(f"All replicates are {replicates[0]} and the estimate is {estimate}: no interval tells anything.")
+            raise NoIntervalError(
+                f"All replicates are {replicates[0]} and the estimate is {estimate}: no interval tells anything."
+            )
         return estimate, estimate
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "normal":
@@ -99,7 +106,7 @@ def _corrected(evidence, z):
     equal = np.abs(above) <= EQUAL * np.ptp(evidence.replicates)
     below = float(np.where(equal, 0.5, above < 0).mean())
     if not 0 < below < 1:
-        raise ValueError(
+        raise NoIntervalError(
             f"The estimate {evidence.estimate:.6g} lies beyond all replicates, so bca and expanded intervals are not defined; "
             'method="basic" or "normal" is.'
         )
@@ -107,10 +114,15 @@ def _corrected(evidence, z):
     moved = shift + z
     bend = 1 - acceleration(evidence.influences) * moved
     if (bend <= 0).any():
-        raise ValueError(
+        raise NoIntervalError(
             'The jackknife finds the statistic too skewed for bca or expanded; use method="percentile" or "basic".'
         )
-    return ndtr(shift + moved / bend)
+    shares, n = ndtr(shift + moved / bend), len(evidence.replicates)
+    if shares[0] * (n + 1) < 1 or (1 - shares[1]) * (n + 1) < 1:
+        warnings.warn(
+            f"The interval would end beyond the outermost of {n} replicates and ends there: raise n_resamples.", stacklevel=2
+        )
+    return shares
 
 
 def acceleration(influences):
@@ -136,12 +148,12 @@ def _studentized(evidence, tails):
         ratio = (to_line(replicates) - center) / (errors * slope(replicates))
     ratio = ratio[~np.isnan(ratio)]  # 0/0 at a replicate that equals the estimate and has no spread, or at an end of the scale
     if not (np.isfinite(error) and len(ratio)):
-        raise ValueError("The statistic has no standard error at this sample, so there is no studentized interval.")
+        raise NoIntervalError("The statistic has no standard error at this sample, so there is no studentized interval.")
     with np.errstate(invalid="ignore"):  # of infinite ratios, which are said below
         upper, lower = placed(ratio, tails)[::-1]
     low, high = center - error * upper, center - error * lower
     if not np.isfinite([low, high]).all():
-        raise ValueError(
+        raise NoIntervalError(
             'Too many resamples have no spread of their own for a studentized interval; use method="bca" or more rows.'
         )
     return from_line(low), from_line(high)

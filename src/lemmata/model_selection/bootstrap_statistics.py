@@ -8,6 +8,8 @@ from scipy.special import betainc
 
 from lemmata.model_selection.bootstrap_kernels import correlations, means, quantiles, variances
 
+CANCELED = 1e-6  # share of a sum of squares below which what is left of it without a row has lost too many digits
+
 
 class Statistic(NamedTuple):
     """What the bootstrap has to know of a statistic that it computes itself."""
@@ -66,18 +68,22 @@ def _mean_left_out(x):
 
 
 def _variance_left_out(x):
-    n = len(x)
-    d = x - x.mean()
-    return ((d**2).sum() - d**2 * n / (n - 1)) / (n - 2) if n > 2 else np.zeros(n)
+    n, d = len(x), scaled(x)
+    left = (d**2).sum() - d**2 * n / (n - 1)
+    value = x.var(ddof=1) / ((d**2).sum() / (n - 1)) * left / (n - 2) if n > 2 and d.any() else np.zeros(n)
+    for i in np.flatnonzero(left < CANCELED * (d**2).sum()):
+        value[i] = np.delete(x, i).var(ddof=1) if n > 2 else 0.0
+    return value
 
 
 def _correlation_left_out(x, y):
-    n = len(x)
-    a, b = scaled(x), scaled(y)
-    shrink = n / (n - 1)
-    xx, yy, xy = (a**2).sum() - shrink * a**2, (b**2).sum() - shrink * b**2, (a * b).sum() - shrink * a * b
-    product = xx * yy
-    return np.divide(xy, np.sqrt(np.maximum(product, 0)), out=np.full(n, np.nan), where=product > 0)
+    n, a, b = len(x), scaled(x), scaled(y)
+    xx, yy, xy = (u.sum() - u * n / (n - 1) for u in (a**2, b**2, a * b))
+    lost = (xx < CANCELED * (a**2).sum()) | (yy < CANCELED * (b**2).sum())
+    value = xy / np.sqrt(np.where(lost, 1.0, xx * yy))
+    for i in np.flatnonzero(lost):
+        value[i] = _plain_correlation(np.delete(x, i), np.delete(y, i), axis=0)
+    return value
 
 
 def _quantile_left_out(share):
@@ -97,8 +103,9 @@ def _quantile_left_out(share):
 
 def _plain_correlation(x, y, axis):
     a, b = x - x.mean(axis=axis, keepdims=True), y - y.mean(axis=axis, keepdims=True)
-    product = (a**2).sum(axis=axis) * (b**2).sum(axis=axis)
-    return np.divide((a * b).sum(axis=axis), np.sqrt(product), out=np.full(np.shape(product), np.nan), where=product > 0)
+    varies = (np.ptp(x, axis=axis) > 0) & (np.ptp(y, axis=axis) > 0)
+    product = np.sqrt((a**2).sum(axis=axis)) * np.sqrt((b**2).sum(axis=axis))
+    return np.where(varies, (a * b).sum(axis=axis) / np.where(varies, product, 1.0), np.nan)
 
 
 def quantile(share):
