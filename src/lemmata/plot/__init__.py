@@ -24,6 +24,7 @@ from lemmata.plot.guarantee import GuaranteeDisplay
 from lemmata.plot.importance import ImportanceDisplay
 from lemmata.plot.junction_tree import JunctionTreeDisplay
 from lemmata.plot.kernel_matrix import KernelMatrixDisplay
+from lemmata.plot.learning_curve import LearningCurveDisplay
 from lemmata.plot.loadings import FactorImagesDisplay, LoadingsDisplay
 from lemmata.plot.margin import MarginDisplay
 from lemmata.plot.marginals import MarginalsDisplay
@@ -49,6 +50,7 @@ from lemmata.plot.trace import TraceDisplay
 from lemmata.plot.training import TrainingCurveDisplay
 from lemmata.plot.tree import TreeDisplay
 from lemmata.plot.tube import TubeDisplay
+from lemmata.plot.validation_curve import ValidationCurveDisplay
 
 __all__ = [
     "AutocorrelationDisplay",
@@ -76,6 +78,7 @@ __all__ = [
     "ImportanceDisplay",
     "JunctionTreeDisplay",
     "KernelMatrixDisplay",
+    "LearningCurveDisplay",
     "LoadingsDisplay",
     "MarginDisplay",
     "MarginalsDisplay",
@@ -103,5 +106,6 @@ __all__ = [
     "TrainingCurveDisplay",
     "TreeDisplay",
     "TubeDisplay",
+    "ValidationCurveDisplay",
     "display_for",
 ]
