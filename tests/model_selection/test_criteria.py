@@ -11,6 +11,7 @@ from sklearn import linear_model as sk_linear
 from sklearn.base import BaseEstimator
 from sklearn.mixture import GaussianMixture as SkGaussianMixture
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -52,10 +53,9 @@ def test_penalties_of_factorizations():
         assert aic == K
         assert K / 2 * np.log(np.prod(shape)) == pytest.approx(bic, abs=5e-7)
         X = np.random.default_rng(0).gamma(2.0, size=shape)
-        for loss in ("squared", "kl"):
-            found = information_criteria(NMF(R, loss=loss, tol=1e-3, random_state=0).fit(X), X)
-            assert found.half_aic + found.log_likelihood == pytest.approx(aic, rel=1e-12)
-            assert found.half_bic + found.log_likelihood == pytest.approx(bic, abs=5e-7)
+        found = information_criteria(NMF(R, max_iter=3, tol=1.0, random_state=0).fit(X), X)
+        assert found.half_aic + found.log_likelihood == pytest.approx(aic, rel=1e-12)
+        assert found.half_bic + found.log_likelihood == pytest.approx(bic, abs=5e-7)
 
 
 @pytest.mark.item("MSL-05", "MSL-06")
@@ -325,8 +325,6 @@ def test_what_cannot_be_meant_is_refused():
     with pytest.raises(ValueError, match="label 7"):
         information_criteria(classifier, X, np.where(labels, 7, 0))
     with pytest.raises(ValueError, match=r"KNeighborsClassifier has no information criterion.*cross-validation"):
-        from sklearn.neighbors import KNeighborsClassifier
-
         information_criteria(KNeighborsClassifier(), X, labels)
     with pytest.raises(ValueError, match="no likelihood of it is known here"):
         information_criteria(sk_linear.HuberRegressor(), X, y)

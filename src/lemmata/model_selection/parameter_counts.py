@@ -25,6 +25,7 @@ from lemmata.optimize.derivatives import jacobian
 
 RESOLVED = 1e-6  # share of the largest below which a singular value is the error of differences, ε^⅔, times thousands
 DIGITS = 1e-10  # share of the largest below which a direction is rounding, and not one that the rows determine
+SQUARED = 1e-12  # the same for eigenvalues of matrices that hold squares, of which fewer digits are right
 MOST = 3000  # parameters whose information is a matrix worth making
 
 
@@ -48,7 +49,9 @@ def effective_parameters(information, penalty):
     size = np.sqrt(np.diag(F) + penalty)  # columns of any scale are treated alike
     F, both = F / size / size[:, None], (F + np.diag(penalty)) / size / size[:, None]
     values, vectors = np.linalg.eigh(both)
-    found = values > DIGITS * values.max(initial=0.0)
+    found = values > SQUARED * values.max(initial=0.0)
+    if not penalty.any():
+        return float(found.sum())
     half = vectors[:, found] / np.sqrt(values[found])
     return float(np.einsum("ij,ik,kj->", half, F, half))
 
@@ -104,6 +107,8 @@ def linear_parameters(X, y, weight, fit_intercept, penalty):
     stacked = np.vstack([A, np.diag(np.sqrt(penalty))]) / size
     U, values, _ = np.linalg.svd(stacked, full_matrices=False)
     found = values > DIGITS * values.max(initial=0.0)
+    if not penalty.any():
+        return float(found.sum())
     return float((U[: len(A), found] ** 2).sum())
 
 
@@ -127,10 +132,10 @@ def softmax_information(Z, probabilities, weight):
 
 
 def with_constant(X, fit_intercept):
-    """Give a table in float64, dense, with a last column of ones if there is an intercept."""
+    """Give a table in float64, dense; if there is an intercept centered, which it makes up for, and with a column of ones."""
     X, _ = as_matrix(X)
     X = (X.toarray() if is_sparse(X) else X).astype(float)
-    return np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
+    return np.column_stack([X - X.mean(axis=0), np.ones(len(X))]) if fit_intercept else X
 
 
 def covariance_parameters(kind, n_components, n_features):

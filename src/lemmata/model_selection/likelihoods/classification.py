@@ -11,7 +11,7 @@ from lemmata.linear_model.inverse_links import inverse_link
 from lemmata.linear_model.links import log_sigmoid, sigmoid
 from lemmata.model_selection.likelihoods.account import Account, NoLikelihoodError, law, refusal
 from lemmata.model_selection.likelihoods.regression import LEAVES, NOMINAL
-from lemmata.model_selection.parameter_counts import MOST, effective_parameters, softmax_information, with_constant
+from lemmata.model_selection.parameter_counts import DIGITS, MOST, effective_parameters, softmax_information, with_constant
 
 HELD = "parameters are counted as tr (F + P)⁻¹F: the penalty P holds them back, and the gauge freedom of scores is none"
 UNHELD = "parameters are counted as the rank of the information: the gauge freedom of scores is none"
@@ -22,10 +22,10 @@ def of_labels(model, rows):
     """Give the log-likelihood of the labels, from the probabilities that a model predicts."""
     rows.whole(model)
     places = rows.places(model)
-    if hasattr(model, "predict_log_proba"):
-        logs = np.asarray(model.predict_log_proba(rows.X), dtype=float)
-    else:
-        with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # what is impossible has the logarithm −∞
+        if hasattr(model, "predict_log_proba"):
+            logs = np.asarray(model.predict_log_proba(rows.X), dtype=float)
+        else:
             logs = np.log(np.asarray(model.predict_proba(rows.X), dtype=float))
     return rows.sum(logs[np.arange(len(places)), places])
 
@@ -115,7 +115,10 @@ def maximum_entropy(model, rows):
         mean = sum(q[:, None] * F for q, F in zip(p.T, tables, strict=True))
         s = rows.repetitions
         parts = [(F - mean).T @ ((s * q)[:, None] * (F - mean)) for q, F in zip(p.T, tables, strict=True)]
-        count, note = held(sum(parts), np.full(len(model.weights_), 1 / model.C))
+        information, raw = sum(parts), sum((s * q) @ F**2 for q, F in zip(p.T, tables, strict=True))
+        # a feature that is the same for all classes has no information but rounding
+        penalty = np.where(np.diag(information) > DIGITS**2 * raw, 1 / model.C, np.inf)
+        count, note = effective_parameters(information, penalty), UNHELD if np.isinf(model.C) else HELD
     return Account(value, {"weights": count}, rows.total, note=(note,))
 
 

@@ -16,6 +16,7 @@ from lemmata.model_selection.likelihoods.account import Account, NoLikelihoodErr
 from lemmata.model_selection.parameter_counts import loading_parameters
 
 HARD = "each row belongs to one cluster, and the likelihood is that of rows and clusters together: larger than a mixture's"
+EXACT = 1e-14  # share of the rows below which what is left of them is rounding
 GAPS = "missing entries are summed over"
 
 
@@ -108,19 +109,20 @@ def autoencoder(model, rows):
 
 
 def distances(model, rows, power):
-    """Give the sum over columns of |difference|^power to the own center, for each row, and the number of its cluster."""
+    """Give Σ |difference|^power over columns to the own center, for each row; Σ |x|^power of all rows; and their clusters."""
     rows.whole(model)
     X = rows.X.toarray() if hasattr(rows.X, "toarray") else np.asarray(rows.X, dtype=float)
     labels = np.asarray(model.predict(rows.X))
-    return (np.abs(X - np.asarray(model.cluster_centers_, dtype=float)[labels]) ** power).sum(axis=1), labels
+    apart = (np.abs(X - np.asarray(model.cluster_centers_, dtype=float)[labels]) ** power).sum(axis=1)
+    return apart, rows.sum((np.abs(X) ** power).sum(axis=1)), labels
 
 
 def hard(model, rows, power, at_best):
     """Account for rows that belong to one cluster each, at the best scale of the distances."""
-    apart, labels = distances(model, rows, power)
+    apart, size, labels = distances(model, rows, power)
     n, (k, d) = rows.total, np.shape(model.cluster_centers_)
     loss, sizes = rows.sum(apart), np.bincount(labels, weights=rows.repetitions, minlength=k)
-    if not loss > 0:
+    if not loss > EXACT * size:
         raise NoLikelihoodError(f"{type(model).__name__} has every row at its center, and no likelihood: take fewer clusters.")
     sizes = sizes[sizes > 0]
     value = float(sizes @ np.log(sizes / n)) + n * d * at_best(loss / (n * d))

@@ -12,6 +12,7 @@ from scipy.special import gammaln, xlogy
 from lemmata.core.data import is_sparse
 from lemmata.model_selection.likelihoods.account import Account, NoLikelihoodError, law, refusal
 
+EXACT = 1e-14  # share of the squares of the entries below which what is left of them is rounding
 REDUNDANT = (
     "R to R² of the entries are redundant, since WA and A⁻¹H make the same table, and are counted all the same, as in the notes"
 )
@@ -19,11 +20,11 @@ NOISE = "the noise is normal, its variance the best one for these entries, and n
 COUNTS = "the entries are Poisson counts with the product for a mean; of numbers that are no counts it is a quasi-likelihood"
 
 
-def normal_entries(off, weight):
+def normal_entries(entries, off, weight):
     """Give the log-likelihood of entries with these errors, at the best variance, and their number."""
     n = float(weight.sum())
     variance = float((weight * off**2).sum()) / n
-    if not variance > 0:
+    if not variance > EXACT * float((weight * entries**2).sum()) / n:
         raise NoLikelihoodError("The factors make up these entries exactly, and the likelihood grows without end: take fewer.")
     return -n / 2 * (np.log(2 * np.pi * variance) + 1), n
 
@@ -40,7 +41,7 @@ def nonnegative(model, rows):
     seen = ~np.isnan(X)
     weight = np.where(seen, rows.repetitions[:, None], 0.0)
     if loss in ("squared", "frobenius"):
-        (value, n), note = normal_entries(np.where(seen, X - made, 0.0), weight), NOISE
+        (value, n), note = normal_entries(np.where(seen, X, 0.0), np.where(seen, X - made, 0.0), weight), NOISE
     else:
         x, mean = np.where(seen, X, 0.0), np.where(seen, made, 0.0)
         with np.errstate(divide="ignore"):
@@ -89,7 +90,7 @@ def ratings(model, rows):
     found = model._triples(rows.X, rows.y, rows.weight)
     means = model.predict(np.column_stack([found.users.astype(object), found.items.astype(object)]))
     weight = np.ones(len(found.values)) if found.weights is None else found.weights
-    value, n = normal_entries(found.values - means, weight)
+    value, n = normal_entries(found.values, found.values - means, weight)
     users, items, d = len(model.users_), len(model.items_), model.n_components
     counted = {"users": users * d, "items": items * d}
     counted |= {"biases and mean": users + items + 1} if model.biases else {}
