@@ -56,6 +56,7 @@ def test_ideal_bootstrap_is_the_mean_over_all_resamples(statistic, n):
     assert_allclose(np.sort(np.unique(found.replicates.round(9))), np.unique(values.round(9)), rtol=1e-9)
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.item("MSL-04")
 def test_the_numbers_of_the_notes():
     x = [1.0, 2.0, 3.0, 4.0]
@@ -67,6 +68,7 @@ def test_the_numbers_of_the_notes():
     assert abs(bootstrap.variance_ - 0.3125) < SIX * np.sqrt(2) * 0.3125 / np.sqrt(200_000)
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.item("MSL-04")
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("resampling", ["independent", "balanced"])
@@ -144,6 +146,7 @@ def test_values_with_each_row_left_out(statistic, n):
     assert_allclose(found, [function(*(np.delete(s, i) for s in samples)) for i in range(n)], rtol=1e-9)
 
 
+@pytest.mark.slow_without_jit
 def test_threads_and_processes_change_nothing():
     x = np.random.default_rng(0).normal(size=3000)  # 65,536 // 3000 = 21 resamples a table
     several = [Bootstrap("median", n_resamples=100, random_state=3, n_jobs=k).fit(x) for k in (1, 2, 5)]
@@ -170,6 +173,7 @@ def test_weights_are_repetitions(resampling):
     assert not one.certify(x, y, sample_weight=weight[::-1])["replicates"].holds
 
 
+@pytest.mark.slow_without_jit
 def test_strata_keep_their_sizes():
     rng = np.random.default_rng(1)
     x, strata = rng.normal(size=30), np.array(["a", "b", "c"])[rng.integers(3, size=30)]
@@ -199,6 +203,7 @@ def test_balanced_resamples_have_every_row_equally_often(groups):
     assert_allclose(found.bias_, 0, atol=1e-15)
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.parametrize("resampling", ["moving-block", "circular-block"])
 def test_blocks_are_runs_and_have_the_variance_of_their_means(resampling):
     rng = np.random.default_rng(5)

@@ -31,6 +31,7 @@ def theirs(samples, statistic, replicates, method, level, paired):
     return found.confidence_interval
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("statistic", ["mean", "median", "variance", "correlation"])
@@ -52,6 +53,7 @@ def test_against_scipy(statistic, seed, level):
         assert_allclose((low, high), expected, atol=CLOSE * (high - low))
 
 
+@pytest.mark.slow_without_jit
 def test_two_samples_against_scipy():
     rng = np.random.default_rng(3)
     x, y = rng.exponential(size=14), rng.exponential(2, size=8)
@@ -150,6 +152,7 @@ def test_studentized_on_the_scale_of_the_statistic(statistic, line, back):
     assert_allclose(ends, back([center - own * t[949], center - own * t[49]]), rtol=1e-6)
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.parametrize("method", ["bca", "percentile", "studentized"])
 def test_chance_of_the_ends_is_what_other_seeds_give(method):
     x = np.random.default_rng(5).exponential(size=25)
@@ -176,6 +179,7 @@ def test_shift_and_scale_move_intervals():
         assert_allclose(turned, (1e5 - 3 * high, 1e5 - 3 * low), rtol=1e-9)
 
 
+@pytest.mark.slow_without_jit
 @pytest.mark.item("MSL-04")
 @pytest.mark.parametrize(("statistic", "truth"), [("mean", 1.0), ("median", np.log(2))])
 def test_intervals_cover(statistic, truth):
