@@ -9,24 +9,36 @@ from lemmata.model_selection.criteria import InformationCriteria, information_cr
 from lemmata.model_selection.cross_validation import CrossValidation, cross_validate
 from lemmata.model_selection.evidence import laplace_evidence
 from lemmata.model_selection.learning_curve import LearningCurve, learning_curve
+from lemmata.model_selection.one_standard_error import one_standard_error
+from lemmata.model_selection.order_curve import OrderCurve
+from lemmata.model_selection.select_order import select_order
+from lemmata.model_selection.stability import Stability, stability
+from lemmata.model_selection.stability_selection import StabilitySelection, stability_selection
 from lemmata.model_selection.validation_curve import ValidationCurve, validation_curve
 
 __all__ = [
     "Bootstrap",
-    "bootstrap_error",
     "BootstrapError",
     "BootstrapScorer",
     "BootstrapSplit",
-    "cross_validate",
     "CrossValidation",
-    "exact_bootstrap",
     "ExactBootstrap",
-    "information_criteria",
     "InformationCriteria",
+    "LearningCurve",
+    "OrderCurve",
+    "ResubstitutionSplit",
+    "Stability",
+    "StabilitySelection",
+    "ValidationCurve",
+    "bootstrap_error",
+    "cross_validate",
+    "exact_bootstrap",
+    "information_criteria",
     "laplace_evidence",
     "learning_curve",
-    "LearningCurve",
-    "ResubstitutionSplit",
+    "one_standard_error",
+    "select_order",
+    "stability",
+    "stability_selection",
     "validation_curve",
-    "ValidationCurve",
 ]

@@ -1,0 +1,61 @@
+"""What a fit says beside its result: its error, or its warnings, told apart from those of fits on other threads.
+
+Python's record of warnings belongs to the whole process. While fits run on several threads, the process is made to hand each
+warning to a function, and the function knows on which thread it was called.
+"""
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+_HERE = threading.local()
+_LISTENING = [0]
+_ELSEWHERE: list[list[tuple[type[Warning], str]]] = [[]]  # notes for threads that a call starts: those of the last call begun
+
+
+class Heard(NamedTuple):
+    """What a call gave, or the error that ended it, and the warnings on the way."""
+
+    result: Any
+    error: Exception | None
+    warnings: list[tuple[type[Warning], str]]
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Let `hear` know which warnings are whose."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = _take
+        _LISTENING[0] += 1
+        try:
+            yield
+        finally:
+            _LISTENING[0] -= 1
+
+
+def _take(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    getattr(_HERE, "notes", _ELSEWHERE[0]).append((category, str(message)))
+
+
+def hear(call: Callable[[], Any]) -> Heard:
+    """Call a function, and keep its error and its warnings.
+
+    Examples
+    --------
+    >>> hear(lambda: 1 / 0).error
+    ZeroDivisionError('division by zero')
+    >>> hear(lambda: warnings.warn("few rows")).warnings
+    [(<class 'UserWarning'>, 'few rows')]
+    """
+    with nullcontext() if _LISTENING[0] else listening():
+        notes: list[tuple[type[Warning], str]] = []
+        _HERE.notes = _ELSEWHERE[0] = notes
+        try:
+            return Heard(call(), None, list(dict.fromkeys(notes)))
+        except Exception as error:  # whatever it was, other fits go on
+            return Heard(None, error, list(dict.fromkeys(notes)))
+        finally:
+            del _HERE.notes

@@ -1,0 +1,160 @@
+"""By what orders are judged: each judge gives the losses of all orders, and gives them again when the choice is certified.
+
+A judge is made before the fits and asked twice: `losses(fits)` after them, and `again(curve, data)` by the certificate, which
+starts from the fitted models and the rows alone.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from lemmata.model_selection.criteria import information_criteria
+from lemmata.model_selection.cross_validation import cross_validate
+from lemmata.model_selection.fold import Data
+from lemmata.model_selection.heard import hear, listening
+from lemmata.model_selection.restarts import training_objective
+from lemmata.model_selection.scoring import measure_of, score_of
+from lemmata.model_selection.stability import stability
+
+
+class Fits(NamedTuple):
+    """The candidates and their best fits to all rows."""
+
+    candidates: list  # for each order, the unfitted estimators of all restarts
+    models: list
+    criteria: list
+    objectives: np.ndarray
+    data: Data
+    n_jobs: Any
+    notes: list  # for each order, what its fits had to say
+
+
+def of_criteria(name, criteria):
+    """Give the value of a criterion of a model; for "evidence", its logarithm with the sign turned.
+
+    Examples
+    --------
+    >>> from lemmata.model_selection.criteria import InformationCriteria
+    >>> of_criteria("aic", InformationCriteria(-10.0, {"means": 2}, 50))
+    24.0
+    """
+    if criteria is None:
+        return np.nan
+    if name != "evidence":
+        return float(getattr(criteria, name))
+    if criteria.log_evidence is None:
+        raise ValueError("The model has no evidence: judge by 'bic', which approximates −2 ln evidence, or by 'cv'.")
+    return -float(criteria.log_evidence)
+
+
+@dataclass
+class CriterionJudge:
+    """Judges by an information criterion of the fit to all rows."""
+
+    name: str
+
+    def losses(self, fits):
+        """Give one line of losses."""
+        found = np.full((1, len(fits.models)), np.nan)
+        for i, criteria in enumerate(fits.criteria):
+            heard = hear(lambda criteria=criteria: of_criteria(self.name, criteria))
+            found[0, i] = np.nan if heard.error else heard.result
+            fits.notes[i].take(heard)
+        return found
+
+    def again(self, curve, data):
+        """Count parameters and likelihoods of all models anew."""
+        found = np.full((1, len(curve.models)), np.nan)
+        for i in np.flatnonzero(np.isfinite(curve.means)):
+            criteria = information_criteria(curve.models[i], data.X, data.y, sample_weight=data.weight)
+            found[0, i] = of_criteria(self.name, criteria)
+        return found
+
+
+@dataclass
+class ObjectiveJudge:
+    """Judges by the training objective."""
+
+    def losses(self, fits):
+        """Give one line of objectives."""
+        return fits.objectives[None]
+
+    def again(self, curve, data):
+        """Compute the objectives of all models anew."""
+        return np.array([[np.nan if model is None else training_objective(model, data) for model in curve.models]])
+
+
+@dataclass
+class FoldJudge:
+    """Judges by the score of held-out rows, in the same folds for all orders; of each fold the best of all restarts counts.
+
+    The best restart is the one with the highest score on the rows of its fit: the rows held out have no part in it.
+    """
+
+    splits: list
+    scoring: Any
+    models: list = field(default_factory=list, repr=False)
+
+    def losses(self, fits):
+        """Give a line of losses for each fold."""
+        columns, X, y = [], fits.data.X, fits.data.y
+        for candidates, model, notes in zip(fits.candidates, fits.models, fits.notes, strict=True):
+            column, models = np.full(len(self.splits), np.nan), None
+            if model is not None:
+                heard = hear(lambda candidates=candidates: [self._restart(c, X, y, fits) for c in candidates])
+                notes.take(heard, "in a fold: ")
+                if not heard.error:
+                    found = heard.result
+                    best = np.argmax([restart.train_scores for restart in found], axis=0)
+                    column = np.array([-found[b].test_scores[i] for i, b in enumerate(best)])
+                    models = [found[b].estimators[i] for i, b in enumerate(best)]
+            columns.append(column)
+            self.models.append(models)
+        return np.array(columns).T
+
+    def _restart(self, candidate, X, y, fits):
+        options = {"cv": self.splits, "scoring": self.scoring, "method": None, "n_jobs": fits.n_jobs}
+        return cross_validate(candidate, X, y, sample_weight=fits.data.weight, **options)
+
+    def again(self, curve, data):
+        """Score the models of all folds anew."""
+        found = np.full((len(self.splits), len(self.models)), np.nan)
+        for j, models in enumerate(self.models):
+            for i, (model, (_, test)) in enumerate(zip(models or [], self.splits, strict=bool(models))):
+                found[i, j] = -score_of(measure_of(model, self.scoring), model, data.rows(test))
+        return found
+
+
+@dataclass
+class StabilityJudge:
+    """Judges by how far clusterings of samples agree, the same samples for all orders."""
+
+    n_resamples: int
+    seed: int
+    candidates: list = field(default_factory=list, repr=False)
+
+    def losses(self, fits):
+        """Give a line of losses for each pair of samples."""
+        columns = []
+        for candidates, model, notes in zip(fits.candidates, fits.models, fits.notes, strict=True):
+            self.candidates.append(None if model is None else candidates[0])
+            heard = hear(lambda data=fits.data: self._column(self.candidates[-1], data, fits.n_jobs))
+            notes.take(heard, "in a sample: ")
+            if not heard.error and np.isnan(heard.result).any():
+                notes.say("a sample has one cluster only, which is stable and says nothing")
+            columns.append(np.full(self.n_resamples, np.nan) if heard.error else heard.result)
+        return np.array(columns).T
+
+    def _column(self, candidate, data, n_jobs=None):
+        if candidate is None:
+            return np.full(self.n_resamples, np.nan)
+        options = {"n_resamples": self.n_resamples, "random_state": self.seed, "n_jobs": n_jobs}
+        return stability(clone(candidate), data.X, sample_weight=data.weight, **options).losses
+
+    def again(self, curve, data):
+        """Draw the samples and fit to them once more."""
+        with listening():
+            columns = [hear(lambda c=c: self._column(c, data)).result for c in self.candidates]
+        return np.array([np.full(self.n_resamples, np.nan) if column is None else column for column in columns]).T
