@@ -190,8 +190,8 @@ def test_parts_of_wrong_labels(labels):
     assert_allclose(found.variance + found.bias_and_noise, found.out_of_bag, rtol=1e-9)
     split = list(BootstrapBags(found))
     votes = [[] for _ in y]
-    for bag, out in split:
-        model = TheirTree(random_state=found.seed).fit(X[bag], y[bag])
+    for k, (bag, out) in enumerate(split, start=1):
+        model = TheirTree(random_state=found.seed + k).fit(X[bag], y[bag])
         for i, said in zip(out, model.predict(X[out]), strict=True):
             votes[i].append(said)
     wrong = []

@@ -26,7 +26,7 @@ class Task(NamedTuple):
     labels: np.ndarray | None
     loss: Any
     response_method: str
-    chance: int  # seed of fits that draw
+    chance: int  # seed of the first of the fits that draw; the next number is that of the next
 
 
 def read_task(estimator, X, y, loss, response_method, sample_weight, seed):
@@ -70,7 +70,9 @@ def fit_bags(task, bags, n_jobs, verbose):
     """Fit to all rows and to every bag: predictions and losses out of bags, the apparent error, and γ."""
     ours = isinstance(task.estimator, Estimator)
     work = partial(_fit_and_judge, task)
-    (fitted, apparent), *others = fit_all(work, [None, *bags], ours=ours, n_jobs=n_jobs, verbose=verbose, name="fits")
+    (fitted, apparent), *others = fit_all(
+        work, list(enumerate([None, *bags])), ours=ours, n_jobs=n_jobs, verbose=verbose, name="fits"
+    )
     losses = np.full(bags.shape, np.nan)
     plain = task.response_method == "predict"
     predictions = None
@@ -85,12 +87,13 @@ def fit_bags(task, bags, n_jobs, verbose):
     return predictions, losses, float(apparent.mean()), gamma
 
 
-def _fit_and_judge(task, counts):
+def _fit_and_judge(task, numbered):
     """Fit to a bag and predict the rows that it does not have; without a bag, fit to all rows and predict them."""
+    number, counts = numbered
     model = clone(task.estimator)
     model.set_params(
         **{
-            key: task.chance
+            key: task.chance + number
             for key, value in model.get_params().items()
             if value is None and key.rsplit("__", 1)[-1] == "random_state"
         }
