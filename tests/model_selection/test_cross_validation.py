@@ -98,6 +98,15 @@ def test_groups_are_never_divided_by_a_number_of_folds(seed):
         assert found.predicted.all()
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_groups_are_dealt_out_class_by_class(seed):
+    groups = np.repeat(np.arange(12), 5)
+    y = np.where(groups < 6, "a", "b")
+    X = np.random.default_rng(seed).normal(size=(60, 2))
+    for _, test in cross_validate(GaussianNB(), X, y, cv=3, groups=groups, random_state=seed).splits:
+        assert (y[test] == "a").sum() == (y[test] == "b").sum() == 10
+
+
 @pytest.mark.parametrize(
     "cv",
     [

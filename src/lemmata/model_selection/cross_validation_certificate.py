@@ -13,6 +13,7 @@ Nothing can be seen here of a table that was prepared with all rows in view, by 
 into a pipeline. An estimator that draws anew in each fit cannot be repeated, hence not proved.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -83,12 +84,10 @@ def split_checks(result, n, weight, groups):
     folds = fold_numbers(splits, n)
     if folds.shape == result.fold.shape:
         wrong |= (folds != result.fold).reshape(-1, n).any(axis=0)
-    claim = {None: "rows are held out as claimed", 1: "every row is held out once"}.get(
-        result.times, f"every row is held out {result.times} times"
-    )
-    checks.append(
-        Check("rows held out", np.inf if folds.shape != result.fold.shape else float(wrong.sum()), NONE, "proof", claim)
-    )
+    often = {None: "rows are held out as claimed", 1: "every row is held out once"}
+    claim = often.get(result.times, f"every row is held out {result.times} times")
+    value = np.inf if folds.shape != result.fold.shape else float(wrong.sum())
+    checks.append(Check("rows held out", value, NONE, "proof", claim))
     if groups is not None:
         groups = np.asarray(groups)
         divided = sum(len(np.intersect1d(groups[train], groups[test])) for train, test in splits)
@@ -105,49 +104,40 @@ def fit_checks(result, data):
     measure, classes = measure_of(estimator, result.scoring), _classes(estimator, data, splits)
     work = partial(_repeat, estimator, data, result.method, measure, classes)
     folds = fit_all(work, splits, ours=isinstance(estimator, Estimator), name="folds")
-    again = np.concatenate([fold.removed for fold in folds])
-    anew = [name for name, value in estimator.get_params().items() if name.endswith("random_state") and value is None]
-    unprovable = ANEW.format(" and ".join(anew))
-
-    def repeats(found, name, claim):
-        check = alike(np.concatenate(found), again, name, claim)
-        return check if check.holds or not anew else Check(name, check.value, check.limit, "proof", unprovable)
-
-    checks = (
-        []
-        if result.method is None
-        else [
-            repeats(
-                result.fold_predictions, "held-out rows removed", "fits to tables without the held-out rows predict the same"
-            ),
-            repeats(
-                [fold.replaced for fold in folds], "others in their places", "nor does it matter what stands in their places"
-            ),
-            repeats(
-                [fold.apart for fold in folds], "asked apart", "what is said of a row does not depend on others asked about"
-            ),
-        ]
-    )
-    labels = result.method == "predict" and not is_regressor(estimator)
-    cumulative = joined([fold.removed for fold in folds], splits, count_rows(data.X), labels)
-    checks.append(
-        alike(result.predictions, cumulative, "cumulative predictions", "each row has what was said of it when held out")
-    )
-    if result.estimators is not None and result.method is not None:
-        kept = [
-            answers(m, result.method, data.rows(test).X, classes)
-            for m, (_, test) in zip(result.estimators, splits, strict=True)
-        ]
-        checks.append(repeats(kept, "models kept", "the models that were kept are those of the folds"))
-    scores = [[fold.test_score for fold in folds], [fold.train_score for fold in folds]]
-    pooled = pooled_score(measure, [fold.model for fold in folds], splits, data, classes)
+    models = [fold.model for fold in folds]
     stored = [*result.test_scores, *result.train_scores, result.score]
-    checks.append(same(stored, [*scores[0], *scores[1], pooled], "scores", "they follow from the models of the folds"))
-    left = skill_left(estimator, data, splits, [fold.model for fold in folds])
+    again = [*(fold.test_score for fold in folds), *(fold.train_score for fold in folds)]
+    again.append(pooled_score(measure, models, splits, data, classes))
+    checks = [] if result.method is None else prediction_checks(result, data, folds, classes)
+    checks.append(same(stored, again, "scores", "they follow from the models of the folds"))
+    left = skill_left(estimator, data, splits, models)
     if left is not None:
         claim = "with the targets of the fits reversed, the predictions turn with them"
         checks.append(Check("skill with reversed targets", left, KEPT, "evidence", claim))
     return checks
+
+
+def prediction_checks(result, data, folds, classes):
+    """Compare what was said of the held-out rows with what the repeated folds say."""
+    again, splits = np.concatenate([fold.removed for fold in folds]), result.splits
+    compared = [
+        ("held-out rows removed", result.fold_predictions, "fits to tables without the held-out rows predict the same"),
+        ("others in their places", [fold.replaced for fold in folds], "nor does it matter what stands in their places"),
+        ("asked apart", [fold.apart for fold in folds], "what is said of a row does not depend on others asked about"),
+    ]
+    if result.estimators is not None:
+        asked = zip(result.estimators, splits, strict=True)
+        kept = [answers(model, result.method, data.rows(test).X, classes) for model, (_, test) in asked]
+        compared.append(("models kept", kept, "the models that were kept are those of the folds"))
+    checks = [alike(np.concatenate(found), again, name, claim) for name, found, claim in compared]
+    anew = [name for name, value in result.estimator.get_params().items() if name.endswith("random_state") and value is None]
+    if anew:
+        unprovable = ANEW.format(" and ".join(anew))
+        checks = [check if check.holds else replace(check, claim=unprovable) for check in checks]
+    labels = result.method == "predict" and not is_regressor(result.estimator)
+    cumulative = joined([fold.removed for fold in folds], splits, count_rows(data.X), labels)
+    claim = "each row has what was said of it when held out"
+    return [*checks, alike(result.predictions, cumulative, "cumulative predictions", claim)]
 
 
 class _Again(NamedTuple):
