@@ -94,6 +94,7 @@ def probit(model, rows):
 @law("BayesianLogisticRegression")
 def bayesian(model, rows):
     """Take the mode of the posterior; the evidence is Laplace's."""
+    rows.whole(model)
     second, score = rows.places(model) == 1, np.asarray(model.decision_function(rows.X), dtype=float)
     value = rows.sum(log_sigmoid(np.where(second, score, -score)))
     rate, precision = sigmoid(score) * sigmoid(-score), np.full(model.coef_.shape[1], model.prior_precision_)
@@ -132,7 +133,9 @@ def stochastic(model, rows):
     ):
         reason = 'only loss="log_loss" between two classes, with a squared penalty or none, is a likelihood that it maximizes'
         raise NoLikelihoodError(refusal(model, reason))
-    value, score = of_labels(model, rows), np.asarray(model.decision_function(rows.X), dtype=float)
+    rows.whole(model)
+    second, score = rows.places(model) == 1, np.asarray(model.decision_function(rows.X), dtype=float)
+    value = rows.sum(log_sigmoid(np.where(second, score, -score)))
     alpha = 0.0 if getattr(model, "penalty", "l2") is None else model.alpha
     held_back = np.full(model.coef_.shape[1], rows.total * alpha)  # beside the sum of the losses, not their mean
     count, note = of_scores(rows, model.fit_intercept, sigmoid(score) * sigmoid(-score), held_back)
