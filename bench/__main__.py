@@ -51,6 +51,7 @@ FAMILIES = (
     "decision",
     "coverage",
     "bootstrap",
+    "select_order",
     "out_of_core",
     "start",
 )

@@ -60,7 +60,7 @@ class CriterionJudge:
         found = np.full((1, len(fits.models)), np.nan)
         for i, criteria in enumerate(fits.criteria):
             heard = hear(lambda criteria=criteria: of_criteria(self.name, criteria))
-            found[0, i] = np.nan if heard.error else heard.result
+            found[0, i] = np.nan if heard.error or fits.notes[i].failed else heard.result
             fits.notes[i].take(heard)
         return found
 
@@ -79,11 +79,12 @@ class ObjectiveJudge:
 
     def losses(self, fits):
         """Give one line of objectives."""
-        return fits.objectives[None]
+        return np.where([notes.failed for notes in fits.notes], np.nan, fits.objectives)[None]
 
     def again(self, curve, data):
         """Compute the objectives of all models anew."""
-        return np.array([[np.nan if model is None else training_objective(model, data) for model in curve.models]])
+        known = zip(curve.models, np.isfinite(curve.means), strict=True)
+        return np.array([[training_objective(model, data) if judged else np.nan for model, judged in known]])
 
 
 @dataclass

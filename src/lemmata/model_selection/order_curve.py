@@ -60,7 +60,7 @@ class OrderCurve:
     param: str
     criterion: str
     values: np.ndarray
-    losses: np.ndarray
+    losses: np.ndarray = field(repr=False)
     models: tuple = field(default=(), repr=False)
     criteria: tuple = field(default=(), repr=False)
     objectives: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)

@@ -9,12 +9,14 @@ Each order is fitted from several starts and the best fit counts: one that is ca
 All orders see the same starts, the same folds and the same samples, so that they differ by the order alone.
 """
 
+import re
 import warnings
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.estimator import Estimator
 from lemmata.core.fits import fit_all
@@ -28,6 +30,7 @@ from lemmata.model_selection.order_curve import UNITS, OrderCurve
 from lemmata.model_selection.restarts import seed_names, training_objective
 from lemmata.model_selection.splits import SEEDS, count_rows, make_splits
 
+NUMBERS = re.compile(r"[\d.,\[\] ]+")
 SAMPLES = 20  # pairs, by which a mean agreement is known to a quarter of its spread
 # Parameters by which a model with more contains one with less, and models whose fit does not make their objective small.
 NESTED = {"n_components", "n_clusters", "degree", "max_depth", "max_leaf_nodes"}
@@ -74,7 +77,9 @@ def select_order(
     Returns
     -------
     OrderCurve : values, losses, suggested, simplest, model, criteria, objectives, `certify`, `plot`. An order whose fit ends in
-        an error is told in a warning and in `reasons`, and has the loss NaN; what fits warn of is told with the order.
+        an error, or from every start in a `ConvergenceWarning`, is told in a warning and in `reasons`, and has the loss NaN;
+        "cv" and "stability" judge fits that have not converged too, by what they say of other rows. All that fits warn of is
+        told with the order.
 
     Examples
     --------
@@ -193,11 +198,11 @@ class Notes:
     """
 
     def __init__(self):
-        self.said, self.warnings = [], []
+        self.said, self.warnings, self.failed = [], [], False
 
     def say(self, text, category=UserWarning):
-        """Note a sentence once."""
-        if text not in self.said:
+        """Note a sentence once, whatever its numbers."""
+        if all(NUMBERS.sub("", text) != NUMBERS.sub("", other) for other in self.said):
             self.said.append(text)
             self.warnings.append((category, text))
 
@@ -219,12 +224,18 @@ def best_fits(candidates, data, ours, n_jobs, verbose, criterion):
     models, criteria, objectives = [], [], np.full(len(candidates), np.nan)
     for i, restarts in enumerate(fits):
         good = [heard for heard in restarts if heard.error is None]
-        best = min(good, key=lambda heard: heard.result[1], default=restarts[0])  # the first of equals
+        best = min(good, key=lambda heard: (unfinished(heard), heard.result[1]), default=restarts[0])  # the first of equals
         notes[i].take(best)
+        notes[i].failed = unfinished(best)
         model, objectives[i] = best.result if good else (None, np.nan)
         models.append(model)
         criteria.append(None if model is None else _criteria(model, data, notes[i], criterion))
     return Fits(candidates, models, criteria, objectives, data, n_jobs, notes)
+
+
+def unfinished(heard):
+    """Tell whether a fit ended in an error, or warned that it has not converged: its likelihood is not that of a fit."""
+    return heard.error is not None or any(issubclass(category, ConvergenceWarning) for category, _ in heard.warnings)
 
 
 def _fitted(data, candidate):

@@ -1,8 +1,8 @@
 """Stability of clusters: how far fits to different samples of the same rows agree.
 
-Draw two samples, cluster each, let both clusterings label all rows, and compare the labels. Labels are names, so pairs of
-rows are compared: R is the share of pairs that both put together or both put apart. Many clusters agree more by chance, few more by
-necessity, and numbers of clusters can be compared only after a correction. Lange, Roth, Braun & Buhmann [1] divide the
+Draw two samples, cluster each, let both clusterings label all rows, and compare the labels. Labels are names, so pairs of rows
+are compared: R is the share of pairs that both put together or both put apart. Many clusters agree more by chance, few more by
+necessity, so numbers of clusters can be compared only after a correction. Lange, Roth, Braun & Buhmann [1] divide the
 disagreement by that of random labels. For random labels with the same sizes of clusters the expected share E R is known, and
 
     (1 − R) / (1 − E R)  =  1 − ARI,

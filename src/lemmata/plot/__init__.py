@@ -32,6 +32,7 @@ from lemmata.plot.missing import MissingPatternDisplay
 from lemmata.plot.mixture import MixtureDisplay
 from lemmata.plot.neighbor_graph import NeighborGraphDisplay
 from lemmata.plot.network import NetworkDisplay
+from lemmata.plot.order_curve import OrderCurveDisplay
 from lemmata.plot.partial_dependence import PartialDependenceDisplay
 from lemmata.plot.path import CoefficientPathDisplay
 from lemmata.plot.posterior import PosteriorDisplay
@@ -86,6 +87,7 @@ __all__ = [
     "MixtureDisplay",
     "NeighborGraphDisplay",
     "NetworkDisplay",
+    "OrderCurveDisplay",
     "PartialDependenceDisplay",
     "PosteriorDisplay",
     "PredictiveBandDisplay",
