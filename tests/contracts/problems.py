@@ -90,6 +90,8 @@ def problem(cls, seed=0, n=60):
         centers = rng.normal(size=(3, 4)) * 4
         X = (centers[np.arange(n) % 3] + rng.normal(size=(n, 4))) * scales + offset
         return Problem(model, X, None)
+    if cls.__name__ == "Apriori":  # who bought which of four items
+        return Problem(model, (rng.random((n, 4)) < rng.uniform(0.3, 0.8, size=(3, 4))[np.arange(n) % 3]).astype(float), None)
     X = rng.normal(size=(n, 4)) * scales + offset
     if is_regressor(model):
         y = X @ rng.normal(size=4) + 7.0 + rng.normal(size=n)
@@ -156,7 +158,9 @@ def forget_names(model):
     for value in vars(model).values():
         if isinstance(value, BaseEstimator):
             forget_names(value)
-    vars(model).pop("feature_names_in_", None)  # a kernel inside has none
+    names = vars(model).pop("feature_names_in_", None)  # a kernel inside has none
+    if names is not None and hasattr(model, "itemsets_"):
+        model.itemsets_.items = np.array([list(names).index(name) for name in model.itemsets_.items], dtype=np.int64)
 
 
 def attribute(model, name):

@@ -10,10 +10,15 @@ from contracts.problems import ESTIMATORS
 SHUFFLED = "the check shuffles the repeated rows, and a seed then draws other starting rows"
 ORDERED = "the check shuffles the repeated rows, and learning row by row depends on their order"
 FRACTIONS = "the check gives fractions, whatever the tags say, and these are refused where counts or codes are asked for"
+BASKETS = "the check gives positive fractions in 30 columns: every item is in nearly every basket, and 2³⁰ sets are frequent"
 CLASSIFIER = "the check takes whatever has predict_proba and reads sparse tables for a classifier"
 IN_ORDER = "rows are a sequence, and what is said of one depends on those before and after it"
 UNLABELED = "the check labels rows -1 and 1, and -1 means no label; scikit-learn spares its own of this kind by name"
 EXPECTED_FAILURES = {
+    "Apriori": {
+        "check_sample_weight_equivalence_on_dense_data": BASKETS,
+        "check_sample_weight_equivalence_on_sparse_data": BASKETS,
+    },
     "RandomWalkClassifier": {"check_classifiers_classes": UNLABELED},
     **{
         name: {"check_methods_sample_order_invariance": IN_ORDER, "check_methods_subset_invariance": IN_ORDER}

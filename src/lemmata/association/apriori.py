@@ -15,16 +15,24 @@ from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from lemmata.association import certificate
-from lemmata.association.baskets import Baskets, of_table
+from lemmata.association.baskets import Baskets, is_whole, of_table
+from lemmata.association.certificate import checks_of, slots_of
 from lemmata.association.itemsets import itemsets_of
 from lemmata.association.mining import NO_LIMIT, frequent_or_told
-from lemmata.association.partition import frequent_in_parts, is_whole, threshold, total_block
+from lemmata.association.partition import frequent_in_parts, threshold, total_block
 from lemmata.association.reading import Tables, booleans, is_table, read
 from lemmata.association.rules import rules_of
 from lemmata.association.trie import mark_sets
+from lemmata.core.certificate import Certificate
 from lemmata.core.data import is_stored
 from lemmata.core.estimator import Estimator
+
+
+def marks_block(baskets, trie, names, dtype):
+    """Tell which sets each basket of a part holds."""
+    marks = np.zeros((len(baskets), len(trie.last)), dtype=dtype)
+    mark_sets(trie, *baskets.numbered(slots_of(names, baskets.items)), marks)
+    return marks
 
 
 class Apriori(TransformerMixin, Estimator):
@@ -189,13 +197,12 @@ class Apriori(TransformerMixin, Estimator):
         """Tell which frequent sets each basket holds: (n_baskets, n_itemsets), ones and zeros."""
         check_is_fitted(self)
         source = self._source(X, None, reset=False)
-        if not isinstance(source, Baskets):
-            raise ValueError("transform takes baskets in memory: read the stored ones in parts.")
-        trie = self.itemsets_.trie()
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        marks = np.zeros((len(source), len(self.itemsets_)), dtype=dtype)
-        mark_sets(trie, *source.numbered(certificate.slots_of(self._names(), source.items)), marks)
-        return marks
+        if isinstance(source, Baskets):
+            return marks_block(source, self.itemsets_.trie(), self._names(), dtype)
+        if not isinstance(source, Tables):
+            raise ValueError("transform takes tables, or lists in memory: read stored lists in parts.")
+        return source.map(marks_block, self.itemsets_.trie(), self._names(), source.blocks.dtype)
 
     def _names(self):
         """Give the names of the frequent items as the data have them: of tables the numbers of their columns."""
@@ -217,5 +224,5 @@ class Apriori(TransformerMixin, Estimator):
         check_is_fitted(self)
         source = self._source(X, sample_weight, reset=False)
         longest = NO_LIMIT if self.max_length is None else self.max_length
-        checks = certificate.checks(source, self._names(), self.itemsets_, self.minimum_, self._minimum, longest)
-        return certificate.Certificate(*checks, subject=repr(self))
+        checks = checks_of(source, self._names(), self.itemsets_, self.minimum_, self._minimum, longest)
+        return Certificate(*checks, subject=repr(self))

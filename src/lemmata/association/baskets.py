@@ -88,6 +88,11 @@ class Baskets:
         return renumbered(*self.rows(), slot)
 
 
+def is_whole(weight):
+    """Tell whether weights are numbers of repetitions."""
+    return not weight.size or bool((weight == np.rint(weight)).all())
+
+
 def slots(n_items, chosen):
     """Give each item its place among the chosen ones, −1 if it is none.
 

@@ -15,13 +15,11 @@ from lemmata.association.mining import shares
 from lemmata.association.partition import ROUNDING, count_block
 from lemmata.association.trie import extended, items_of, lengths_of
 from lemmata.core.blocks import Blocks
-from lemmata.core.certificate import SAME_LIMIT, Certificate, Check
+from lemmata.core.certificate import SAME_LIMIT, Check
 from lemmata.core.kernel import kernel
 
 BORDER = 1 << 22  # sets of the border that are counted; of more, some drawn from a fixed seed
 ROWS = 1 << 13  # baskets of a part
-
-__all__ = ["Certificate", "checks", "slots_of"]
 
 
 class Parts(Blocks):
@@ -79,7 +77,7 @@ def slots_of(names, items):
     return np.array([number.get(item, -1) for item in items.tolist()], dtype=np.int32)
 
 
-def checks(source, names, itemsets, minimum, minimum_of, longest):
+def checks_of(source, names, itemsets, minimum, minimum_of, longest):
     """Check found sets against baskets.
 
     Parameters

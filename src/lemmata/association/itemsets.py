@@ -11,7 +11,7 @@ from lemmata.core.kernel import kernel
 MISSING = -2  # parent of a set whose prefix is not there
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Itemsets(Frame):
     """Sets of items with the baskets that hold them: a frame of `itemset`, `support` and `count`.
 

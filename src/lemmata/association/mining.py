@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lemmata.association import depth_first
-from lemmata.association.baskets import slots
+from lemmata.association.baskets import is_whole, slots
 from lemmata.association.bitsets import n_words
 from lemmata.association.level_wise import count_level
 from lemmata.association.trie import Trie, in_order
@@ -53,14 +53,15 @@ def frequent_or_told(baskets, minimum, *, memory, **options):
 
 def _room(baskets, minimum, memory, options):
     """Tell a support for which there is room: found by trying, each time with twice as many baskets."""
-    largest = baskets.supports().max()
+    largest, whole = baskets.supports().max(), is_whole(baskets.weight)
     while minimum < largest:
-        minimum = min(max(2 * minimum - 1, np.floor(minimum) + 1), largest)
+        minimum = min(max(2 * minimum - 1, np.floor(minimum + 0.5) + 1 if whole else 0.0), largest)
+        minimum = np.ceil(minimum) if whole else minimum
         try:
             n = len(frequent(baskets, minimum, memory=memory, **options).support)
         except TooManySets:
             continue
-        support = int(minimum) if minimum == int(minimum) else minimum / baskets.total
+        support = int(minimum) if whole else minimum / baskets.total
         return f"min_support={support} has room ({n:,} sets); or set max_length, or raise memory_limit."
     return "Set max_length, or raise memory_limit."
 

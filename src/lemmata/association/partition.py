@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lemmata.association.baskets import is_whole
 from lemmata.association.mining import Found, frequent
 from lemmata.association.trie import Trie, count_sets, lengths_of
 from lemmata.core.config import config
@@ -103,11 +104,6 @@ def threshold(share, strict, total):
     return share * total * (1 + ROUNDING if strict else 1 - ROUNDING)
 
 
-def is_whole(weight):
-    """Tell whether weights are numbers of repetitions."""
-    return not weight.size or bool((weight == np.rint(weight)).all())
-
-
 def frequent_in_parts(blocks, share, strict, *, longest, memory, algorithm):
     """Find all frequent sets of baskets in parts; return the names of the frequent items, what was found, the candidates."""
     candidates = blocks.reduce(mine_block, share, strict, longest, memory, algorithm)
@@ -124,20 +120,21 @@ def frequent_in_parts(blocks, share, strict, *, longest, memory, algorithm):
 
 
 def with_prefixes(trie, rows):
-    """Mark some sets, and all sets on the way to them.
+    """Mark some sets, their items, and all sets on the way to them.
 
-    >>> with_prefixes(Trie.of(np.array([0, 1, 1]), np.array([-1, -1, 0])), np.array([False, False, True]))
-    array([ True, False,  True])
+    >>> with_prefixes(Trie.of(np.array([0, 1, 2, 2]), np.array([-1, -1, -1, 0])), np.array([False, False, False, True]))
+    array([ True, False,  True,  True])
     """
     marks = rows.copy()
     for _ in range(lengths_of(trie).max(initial=1) - 1):
         above = trie.parent[marks]
         marks[above[above >= 0]] = True
+    marks[trie.last[marks]] = True
     return marks
 
 
 def only(trie, kept):
-    """Keep some sets, whose prefixes are kept too.
+    """Keep some sets, whose prefixes and items are kept too.
 
     >>> trie = Trie.of(np.array([0, 1, 2, 2]), np.array([-1, -1, -1, 0]))        # {0}, {1}, {2}, {0, 2}
     >>> [part.tolist() for part in only(trie, np.array([True, False, True, True]))]

@@ -5,7 +5,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from lemmata.association.baskets import Baskets, of_lists, of_pairs, of_table
 from lemmata.association.stored import BasketFiles, BasketPartitions, list_column
-from lemmata.core.data import have_weight, is_dask, is_path, is_sparse, some_present
+from lemmata.core.data import have_weight, is_dask, is_path, is_sparse, is_stored, some_present
 
 
 class Tables:
@@ -18,6 +18,10 @@ class Tables:
         """Sum kernel(baskets, *params) over the blocks."""
         return self.blocks.reduce(on_table, kernel, *params)
 
+    def map(self, kernel, *params):
+        """Collect kernel(baskets, *params), an array with one row a basket."""
+        return self.blocks.map(on_table, kernel, *params)
+
 
 def on_table(X, weight, kernel, *params):
     """Call a kernel of baskets on a block of a table."""
@@ -27,8 +31,8 @@ def on_table(X, weight, kernel, *params):
 def is_table(X, columns):
     """Tell whether X has a column for each item, unlike lists, a column of lists, or pairs.
 
-    >>> is_table([["tea"], ["tea", "milk"]], None), is_table(np.eye(2), None)
-    (False, True)
+    >>> is_table([["tea"], ["tea", "milk"]], None), is_table(np.eye(2), None), is_table([[1.0, 0.0]], None)
+    (False, True, True)
     """
     if columns is not None:
         return False
@@ -36,10 +40,16 @@ def is_table(X, columns):
         return list_column(X) is None
     if is_dask(X):
         return X.ndim == 2
+    if is_stored(X):
+        return True
     if is_sparse(X) or isinstance(X, np.ndarray):
         return is_sparse(X) or X.dtype != object or X.ndim != 1
+    if isinstance(X, (list, tuple)):  # items have names or numbers: fractions are entries of a table
+        return len(X) > 0 and isinstance(X[0], (list, tuple)) and len(X[0]) > 0 and isinstance(X[0][0], (float, bool))
     frame = _frame(X)
-    return hasattr(frame, "columns") and _lists(frame) is None
+    if hasattr(frame, "columns"):
+        return _lists(frame) is None
+    return not hasattr(frame, "to_list") and hasattr(X, "__array__")
 
 
 def booleans(X):
@@ -74,11 +84,11 @@ def read(X, columns, sample_weight):
         if sample_weight is not None:
             raise ValueError("Pairs take no weights, for these would be weights of baskets: give lists of items instead.")
         frame = _named(_frame(X), columns)
-        return of_pairs(*(frame[name].to_numpy() for name in columns))
+        return of_pairs(*(frame.get_column(name).to_numpy() for name in columns))
     frame = _frame(X)
     if hasattr(frame, "columns"):
         name = columns[0] if columns is not None else _lists(frame)
-        lists = _named(frame, [name])[name].to_list()
+        lists = _named(frame, [name]).get_column(name).to_list()
     else:
         lists = frame.to_list() if hasattr(frame, "to_list") else X
     return weighted(of_lists(lists), sample_weight)
@@ -105,7 +115,7 @@ def _frame(X):
 
 def _lists(frame):
     """Name the only column that holds lists or sets, or None."""
-    found = [name for name in frame.columns if _holds_lists(frame[name])]
+    found = [name for name in frame.columns if _holds_lists(frame.get_column(name))]
     return found[0] if len(found) == 1 else None
 
 

@@ -77,7 +77,7 @@ def cut(trie, count, first, last, confidence, most):
     return rules[:n]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)
 class Rules(Frame):
     """Rules A ⇒ B with their measures: a frame.
 
