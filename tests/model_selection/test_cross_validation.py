@@ -217,6 +217,8 @@ def test_repeats_are_averaged_or_vote():
         votes[test, np.searchsorted(["a", "b", "c"], model.predict(X[test]))] += 1
     assert_allclose(found.predictions, total / 4, rtol=1e-12)
     assert found.fold.shape == (4, 45)
+    for i in range(45):
+        assert sorted(found.fold[:, i]) == [f for f, (_, test) in enumerate(found.splits) if i in test]
     voted = cross_validate(GaussianNB(), X, y, cv=cv)
     assert_array_equal(voted.predictions, np.array(["a", "b", "c"])[votes.argmax(axis=1)])
     assert len(voted.fold_predictions) == 12

@@ -18,6 +18,7 @@ from lemmata.core.certificate import Certificate, Check, same
 from lemmata.core.estimator import Estimator
 from lemmata.core.fits import fit_all
 from lemmata.model_selection.fold import Data, fit_to
+from lemmata.model_selection.one_standard_error import within_one_standard_error
 from lemmata.model_selection.scoring import measure_of, score_of
 from lemmata.model_selection.splits import count_rows, make_splits
 from lemmata.model_selection.spread import fold_interval, standard_errors
@@ -74,9 +75,7 @@ class Curve:
     @property
     def simplest(self):
         """The first value whose mean score is within one standard error of the highest."""
-        best = int(np.argmax(self.test_means))
-        enough = self.test_means[best] - np.nan_to_num(self.test_standard_errors[best])
-        return self.values[int(np.argmax(self.test_means >= enough))]
+        return self.values[int(np.argmax(within_one_standard_error(-self.test_scores)))]
 
     def certify(self, X, y=None, sample_weight=None):
         """Check the scores by fitting every point of every fold again, where the rows held out do not exist."""
