@@ -11,7 +11,7 @@ import lemmata
 from helpers import bits
 from lemmata.model_selection import Bootstrap, exact_bootstrap
 from lemmata.model_selection.bootstrap_draws import lay_out
-from lemmata.model_selection.bootstrap_replicates import compiled, left_out
+from lemmata.model_selection.bootstrap_replicates import compiled, influences, jackknife_error, jackknife_errors, left_out
 from lemmata.model_selection.bootstrap_samples import read_samples
 
 SUMS = 1e-12  # relative: what sums in another order may differ by
@@ -354,3 +354,19 @@ def test_a_row_that_outweighs_all_others_can_be_left_out(statistic):
         fitted.interval(0.9)
     checks = fitted.certify(*constant, level=0.9, method="percentile")
     assert all(check.holds for check in checks if check.kind == "proof")
+
+
+def test_influences_and_jackknife_of_a_difference_of_means_are_those_of_the_means():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=5), rng.normal(size=3)
+
+    def difference(a, b):
+        return a.mean() - b.mean()
+
+    samples = read_samples([x, y], difference, False)
+    values = left_out(difference, samples)
+    assert_allclose(influences(values, samples.groups), np.r_[(x - x.mean()) / 5, (y.mean() - y) / 3], rtol=1e-9)
+    assert_allclose(jackknife_error(values, samples.groups), np.sqrt(var1(x) / 5 + var1(y) / 3), rtol=1e-9)
+    rows = np.array([[0, 0, 1, 2, 4, 5, 7, 7]])
+    expected = np.sqrt(var1(x[rows[0, :5]]) / 5 + var1(y[rows[0, 5:] - 5]) / 3)
+    assert_allclose(jackknife_errors(difference, samples, rows)[0], [expected], rtol=1e-9)
