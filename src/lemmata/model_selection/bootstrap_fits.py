@@ -109,7 +109,7 @@ def _fit_and_judge(task, numbered):
         predicted = aligned
     loss = np.asarray(task.loss(task.y[out], predicted), dtype=np.float64)
     if loss.shape != (len(out),) or not np.isfinite(loss).all():
-        raise ValueError(f"The loss must be a finite number for each of {len(out)} rows; it has shape {loss.shape}.")
+        raise ValueError(f"The loss must be a finite number for each row: {len(out)} of them, and it has shape {loss.shape}.")
     return predicted, loss
 
 
