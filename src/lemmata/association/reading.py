@@ -101,8 +101,8 @@ def weighted(baskets, sample_weight):
     weight = np.asarray(sample_weight, dtype=float)
     if weight.shape != (len(baskets),):
         raise ValueError(f"Found {len(baskets)} baskets and sample_weight of the shape {weight.shape}: one weight a basket.")
-    weight = _check_sample_weight(weight, np.empty((len(weight), 1)), ensure_non_negative=True)
     present = some_present([have_weight(weight, len(weight))])
+    weight = _check_sample_weight(weight, np.empty((len(weight), 1)), ensure_non_negative=True)
     return Baskets(baskets.items, baskets.held, weight) if present is None else baskets.take(present, weight)
 
 

@@ -1,0 +1,141 @@
+"""Baskets that are stored: Parquet in three forms and Dask give what the same baskets in memory give."""
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from association.naive import by_set, table
+from lemmata.association import Apriori, frequent_itemsets, stored
+from lemmata.association.baskets import of_lists
+from lemmata.association.partition import Candidates, frequent_in_parts, mine_block, threshold
+
+
+@pytest.fixture(scope="module")
+def baskets():
+    rng = np.random.default_rng(0)
+    words = np.array(["jam", "tea", "milk", "rice", "salt", "oil", "soap", "yeast", "ink", "bread"])
+    popular = np.repeat(rng.beta(1, 3, (4, 10)), 100, axis=0)  # parts that differ: what is frequent here is rare there
+    return [words[row].tolist() for row in rng.random((400, 10)) < popular]
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(stored, "ENTRIES", 60)
+    monkeypatch.setattr(stored, "BATCH", 7)
+
+
+def lists_file(path, baskets, kind=None):
+    pq.write_table(pa.table({"n": range(len(baskets)), "basket": pa.array(baskets, kind)}), path, row_group_size=50)
+    return path
+
+
+@pytest.mark.parametrize("support", [0.02, 0.1, 0.3, 5])
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.usefixtures("small_parts")
+def test_a_column_of_lists(baskets, tmp_path, support, strict):
+    path = lists_file(tmp_path / "baskets.parquet", baskets)
+    model = Apriori(support, strict=strict).fit(path)
+    expected = Apriori(support, strict=strict).fit(baskets)
+    assert by_set(model.itemsets_) == by_set(expected.itemsets_)
+    assert model.itemsets_.indices.tobytes() == expected.itemsets_.indices.tobytes()
+    assert model.itemsets_.n_baskets == 400
+    certificate = model.certify(path)
+    assert certificate.holds
+    assert certificate.kind == "proof"
+    assert model.certify(baskets).holds
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_pairs_sorted_by_basket_and_several_files(baskets, tmp_path):
+    baskets = [basket for basket in baskets if basket]
+    pairs = pd.DataFrame([(i, item) for i, basket in enumerate(baskets) for item in basket], columns=["order", "product"])
+    half = len(pairs) // 2 + 1  # in the middle of a basket, perhaps
+    for name, part in (("a", pairs[:half]), ("b", pairs[half:])):
+        pq.write_table(pa.Table.from_pandas(part, preserve_index=False), tmp_path / f"{name}.parquet")
+    model = Apriori(0.1, columns=["order", "product"]).fit(tmp_path)
+    assert by_set(model.itemsets_) == by_set(frequent_itemsets(baskets, 0.1))
+    assert model.itemsets_.n_baskets == len(baskets)
+    assert model.certify(tmp_path).holds
+    pq.write_table(pa.Table.from_pandas(pairs.sample(frac=1, random_state=0), preserve_index=False), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="sort the rows by 'order'"):
+        model.fit(tmp_path / "a.parquet")
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_lists_on_dask(baskets):
+    with dask.config.set({"dataframe.convert-string": False}):  # lists are no text
+        series = dd.from_pandas(pd.Series(baskets), npartitions=5)
+    expected = by_set(frequent_itemsets(baskets, 0.1))
+    model = Apriori(0.1).fit(series)
+    assert by_set(model.itemsets_) == expected
+    assert model.certify(series).holds
+    frame = series.to_frame("basket")
+    assert by_set(Apriori(0.1, columns="basket").fit(frame).itemsets_) == expected
+
+
+def test_numbers_as_items(baskets, tmp_path):
+    numbers = [[len(item) for item in basket] for basket in baskets]
+    path = lists_file(tmp_path / "numbers.parquet", numbers)
+    assert by_set(frequent_itemsets(path, 0.1)) == by_set(frequent_itemsets(numbers, 0.1))
+    path = lists_file(tmp_path / "words.parquet", baskets, pa.large_list(pa.large_string()))
+    assert by_set(frequent_itemsets(path, 0.1)) == by_set(frequent_itemsets(baskets, 0.1))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_passes_miss_nothing(seed):
+    rng = np.random.default_rng(seed)
+    parts = []
+    for _ in range(int(rng.integers(1, 7))):
+        T = rng.random((int(rng.integers(1, 30)), 6)) < rng.random(6)
+        parts.append([np.flatnonzero(row).tolist() for row in T])
+    weighted = seed % 2 == 1
+    weights = [rng.random(len(part)) if weighted else np.empty(0) for part in parts]
+
+    class InParts:
+        def reduce(self, kernel, *params):
+            found = [kernel(of_lists(part, w), *params) for part, w in zip(parts, weights, strict=True)]
+            total = found[0]
+            for other in found[1:]:
+                total = total + other
+            return total
+
+    share = float(rng.uniform(0.05, 0.6))
+    names, found, candidates = frequent_in_parts(InParts(), share, False, longest=99, memory=1 << 30, algorithm="depth")
+    everything = [basket for part in parts for basket in part]
+    model = Apriori(share).fit(everything, sample_weight=np.concatenate(weights) if weighted else None)
+    assert names.tolist() == model.itemsets_.items.tolist()
+    assert np.array_equal(found.trie.last, model.itemsets_.indices[model.itemsets_.indptr[1:] - 1])
+    np.testing.assert_allclose(found.support, model.itemsets_.count, rtol=1e-12)  # sums in another order
+    exact = dict(zip(model.itemsets_["itemset"], model.itemsets_.count, strict=True))
+    assert candidates.total == pytest.approx(sum(w.sum() for w in weights) if weighted else len(everything), rel=1e-14)
+    assert (candidates.counted <= candidates.bound * (1 + 1e-12)).all()
+    assert max(exact.values(), default=0) <= candidates.bound.max(initial=0) * (1 + 1e-12)
+
+
+def test_the_sum_of_candidates_does_not_depend_on_the_order():
+    parts = [of_lists([np.flatnonzero(row).tolist() for row in table(seed, n=20)]) for seed in range(4)]
+    mined = [mine_block(part, 0.2, False, 99, 1 << 30, "depth") for part in parts]
+    left, right = ((mined[0] + mined[1]) + mined[2]) + mined[3], mined[3] + (mined[2] + (mined[1] + mined[0]))
+    assert isinstance(left, Candidates)
+    for name in ("names", "counted", "bound"):
+        assert np.array_equal(getattr(left, name), getattr(right, name)), name
+    assert all(np.array_equal(a, b) for a, b in zip(left.trie, right.trie, strict=True))
+    assert left.slack == sum(np.ceil(threshold(0.2, False, 20)) - 1 for _ in range(4))
+
+
+def test_bad_files_get_a_clear_sentence(tmp_path):
+    path = lists_file(tmp_path / "a.parquet", [["tea", None], ["milk"]])
+    with pytest.raises(ValueError, match="item that is missing"):
+        Apriori().fit(path)
+    with pytest.raises(ValueError, match="no column 'order'"):
+        Apriori(columns=["order", "product"]).fit(path)
+    with pytest.raises(ValueError, match="take no weights"):
+        Apriori().fit(path, sample_weight="n")
+    with pytest.raises(FileNotFoundError, match="no file"):
+        Apriori().fit(tmp_path / "none.parquet")
+    with pytest.raises(ValueError, match="no baskets"):
+        Apriori().fit(lists_file(tmp_path / "b.parquet", [], pa.list_(pa.string())))
