@@ -2,9 +2,10 @@
 
 The bar: nominal 95 % intervals of "bca" cover in 95 ± 2 % of the samples, for a mean, a median and a correlation of 50 and of
 100 rows. Worlds in which that is too much to ask stand below, without a bar: 20 rows, and the mean of rows so skewed that a
-sample says little of its own tail. The mean of Student's t(3) is held to the bar and misses it: the law has no third moment, so the
-acceleration that bca reads from a sample is noise (0 ± 0.036 at 50 rows); with none, bca would cover 0.926 instead of 0.901, and
-"percentile" and "basic", which have none, come within the bar. A coverage p of S samples has a standard error of √(p (1 − p) / S).
+sample says little of its own tail. The mean of Student's t(3) is held to the bar and misses it: the law has no third moment, so
+the acceleration that bca reads from a sample is noise (0 ± 0.036 at 50 rows). Without it 0.926 are covered in place of 0.901;
+"percentile" and "basic", which have none, come within the bar.
+A coverage p of S samples has a standard error of √(p (1 − p) / S).
 """
 
 import sys

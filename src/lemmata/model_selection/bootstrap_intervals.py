@@ -12,8 +12,8 @@
                   resamples spread as σ̂ with divisor n does, and n rows know σ only so well. For a mean of normal rows this is
                   Student's interval but for the chance of the resamples
 
-The acceleration is a skewness: of symmetric rows with heavy tails the sample's is noise, and "percentile" or "basic" cover better.
-The studentized interval of a quantile covers too seldom, because its own standard error is known badly; "bca" is the one to use.
+The acceleration is a skewness: of rows with heavy tails the sample's is noise, and "percentile" or "basic" cover better. The
+studentized interval of a quantile covers too seldom, since its own standard error is known badly; "bca" is the one to use.
 Quantiles are those that B + 1 numbers between replicates make: quantile p lies at place p (B + 1).
 
 [1] Efron, JASA 82 (1987); DiCiccio & Efron, Statistical Science 11 (1996). [2] Hesterberg, The American Statistician 69 (2015).
