@@ -30,6 +30,7 @@ from lemmata.linear_model import (
     SGDClassifier,
 )
 from lemmata.model_selection import information_criteria
+from lemmata.model_selection.parameter_counts import linear_parameters
 from lemmata.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 
 SCALES = np.array([1.0, 10.0, 0.1, 1.0])
@@ -107,6 +108,15 @@ def test_ridge_counts_the_trace_of_the_hat_matrix(alpha, intercept):
         assert found.counted["coefficients"] == pytest.approx(expected, rel=1e-9)
         assert found.n_parameters == pytest.approx(expected + intercept + 1, rel=1e-9)
         assert found.n_rows == weight.sum()
+
+
+def test_columns_that_are_constant_or_of_any_size():
+    X, _ = draw_rows(3)
+    wide = np.column_stack([X, np.full(50, 0.1)])
+    assert linear_parameters(wide, None, None, True, 0.0) == 4.0
+    assert linear_parameters(wide, None, None, True, 2.0) == pytest.approx(hat_trace(X, 2.0), rel=1e-9)
+    unit = np.array([1e-90, 1.0, 1.0, 1.0])
+    assert linear_parameters(X * unit, None, None, True, 2.0 * unit**2) == pytest.approx(hat_trace(X, 2.0), rel=1e-9)
 
 
 def test_a_penalty_for_each_target():

@@ -83,7 +83,7 @@ def pca(model, rows):
     """Take probabilistic PCA with these directions and variances."""
     rows.whole(model)
     k, d = model.components_.shape
-    counted = {"mean": d, "loadings": loading_parameters(k, d) if k < d else d * (d + 1) // 2, "noise variance": int(k < d)}
+    counted = {"mean": d, "loadings": loading_parameters(k, d), "noise variance": int(k < d)}
     note = "the density is that of probabilistic PCA, with variances of divisor n − 1 in place of the best, which have n"
     value = rows.sum(model.score_samples(rows.X))
     return Account(value, {name: count for name, count in counted.items() if count}, rows.total, note=(note,))
