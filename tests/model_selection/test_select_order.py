@@ -211,10 +211,10 @@ def test_objectives_of_nested_models_fall_and_the_choice_is_certified(model, par
 def test_classes_states_and_depths():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 2))
-    y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)) ^ (rng.random(300) < 0.1)
+    y = ((X[:, 0] > 0) & (X[:, 1] > 0)) ^ (rng.random(300) < 0.1)
     for tree in (DecisionTreeClassifier(), SklearnTree(random_state=0)):
         curve = select_order(tree, "max_depth", [1, 2, 3, 6], X, y, criterion="cv", random_state=0)
-        assert curve.simplest in (2, 3)
+        assert curve.simplest == 2
         assert curve.certify(X, y).holds, str(curve.certify(X, y))
     states = np.repeat(np.arange(12) % 3, 20)
     steps = 4.0 * states[:, None] + rng.normal(size=(240, 1))
@@ -232,18 +232,14 @@ def sabotages(curve):
     objectives = curve.objectives.copy()
     objectives[0] *= 1.01
     yield replace(curve, objectives=objectives), "objective"
-    worse = GaussianMixture(3, max_iter=1, random_state=5)
-    yield replace(curve, models=(*curve.models[:2], worse, *curve.models[3:])), "again"
+    some_rows = GaussianMixture(3, random_state=5).fit(groups()[::2])
+    yield replace(curve, models=(*curve.models[:2], some_rows, *curve.models[3:])), "again"
 
 
 def test_sabotage_is_refused():
     X = groups()
     curve = select_order(GaussianMixture(), "n_components", range(1, 5), X, random_state=0)
     for twin, check in sabotages(curve):
-        if check == "again":
-            with pytest.warns(ConvergenceWarning):
-                twin.models[2].fit(X)
-            twin.models[2].set_params(max_iter=10_000)
         assert check in [failed.name for failed in twin.certify(X).failed], check
     assert not curve.certify(X + np.linspace(0, 3, len(X))[:, None]).holds, "other rows"
 
@@ -324,7 +320,7 @@ def test_models_without_a_likelihood_say_so_and_can_be_judged_otherwise():
         def predict(self, X):
             return np.full(len(X), self.mean_)
 
-    with pytest.raises(ValueError, match="depth=1: .*Own"):
+    with pytest.raises(ValueError, match=r"depth=1: .*Own"):
         select_order(Own(), "depth", [1, 2, 3], X, y)
     curve = select_order(Own(), "depth", [1, 2, 3], X, y, criterion="cv", random_state=0)
     assert curve.criteria == (None, None, None)
