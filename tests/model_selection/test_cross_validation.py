@@ -267,6 +267,21 @@ def test_what_cannot_be_pooled_is_not():
     assert np.isfinite(found.mean)
     assert found.certify(X, y).holds
 
+    class Total(BaseEstimator):
+        """Has scores of rows, of which its own score is the sum."""
+
+        def fit(self, X, y=None):
+            self.mean_ = X.mean(axis=0)
+            return self
+
+        def score_samples(self, X):
+            return -((X - self.mean_) ** 2).sum(axis=1)
+
+        def score(self, X, y=None):
+            return self.score_samples(X).sum()
+
+    assert np.isnan(cross_validate(Total(), X, cv=4, random_state=0).score)
+
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_mixture_is_scored_by_the_held_out_likelihood(seed):

@@ -138,6 +138,9 @@ def test_a_partition_that_is_none_is_refused():
     twice[1] = (np.setdiff1d(twice[1][0], test[:1]), twice[1][1])
     for splits in (rest, [(train, test[1:]), *rest], twice):
         assert "rows held out" in failed(replace(found, splits=splits).certify(X, y))
+    left_out = np.where(found.fold == 0, -1, found.fold - 1)  # all agree that a fold is missing, but each row was to be there
+    without = replace(found, splits=rest, fold=left_out, predicted=left_out >= 0)
+    assert "rows held out" in failed(without.certify(X, y))
     wrong = found.fold.copy()
     wrong[0] = (wrong[0] + 1) % 4
     assert "rows held out" in failed(replace(found, fold=wrong).certify(X, y))
@@ -161,6 +164,8 @@ def test_learning_from_what_comes_later_is_refused():
     backwards = cross_validate(Ridge(), X, y, cv=[(39 - train, 39 - test) for train, test in found.splits])
     assert backwards.certify(X, y).holds  # nobody promised the order of time
     assert failed(replace(backwards, ordered=True).certify(X, y)) == {"folds against time"}
+    amid = cross_validate(Ridge(), X, y, cv=[(np.r_[:10, 20:40], np.arange(10, 20))])
+    assert failed(replace(amid, ordered=True).certify(X, y)) == {"folds against time"}
 
 
 @pytest.mark.item("MSL-01")

@@ -51,6 +51,7 @@ def test_larger_fits_keep_the_rows_of_smaller_ones(seed):
     assert curve.test_scores.shape == curve.train_scores.shape == (5, 3)
     for i, (train, test) in enumerate(curve.splits):
         small, middle, large = (set(rows.tolist()) for rows in curve.rows[i])
+        assert small != set(train[:5].tolist())  # at random
         assert small < middle < large == set(train.tolist())
         for j, rows in enumerate(curve.rows[i]):
             assert len(rows) == curve.sizes[j]
