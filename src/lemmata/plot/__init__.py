@@ -41,6 +41,8 @@ from lemmata.plot.ranks import CalibrationDisplay, RankDisplay
 from lemmata.plot.ratings import RatingResidualsDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.returns import ReturnsDisplay
+from lemmata.plot.rule_network import RuleNetworkDisplay
+from lemmata.plot.rules import RulesDisplay
 from lemmata.plot.scores import ScoresDisplay
 from lemmata.plot.scree import ScreeDisplay
 from lemmata.plot.silhouette import SilhouetteDisplay
@@ -97,6 +99,8 @@ __all__ = [
     "RatingResidualsDisplay",
     "RegressionDisplay",
     "ReturnsDisplay",
+    "RuleNetworkDisplay",
+    "RulesDisplay",
     "ScoresDisplay",
     "ScreeDisplay",
     "SilhouetteDisplay",

@@ -21,6 +21,7 @@ from lemmata.plot.network import NetworkDisplay
 from lemmata.plot.ratings import RatingResidualsDisplay
 from lemmata.plot.regression import RegressionDisplay
 from lemmata.plot.returns import ReturnsDisplay
+from lemmata.plot.rules import RulesDisplay
 from lemmata.plot.scores import ScoresDisplay
 from lemmata.plot.scree import ScreeDisplay
 from lemmata.plot.states import StatesDisplay
@@ -42,9 +43,9 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
     without. A topic model has the words of its topics, a recommender the errors of its ratings, and any other transformer
     the rows by their new coordinates. Rows with categories lie on no plane: a classifier of these has its tree drawn, or
     shows which columns matter. Nor do counts and codes: a classifier of these shows which classes it takes for which.
-    An agent has what it earned, episode by episode. Without rows, a tree is drawn, boosting has its loss round by round, a
-    forest has the gains of its columns, principal components have their shares of the variance, a network has its loss epoch
-    by epoch, and others have the trace of a fit that iterated.
+    An agent has what it earned, episode by episode, and a search for frequent sets has its rules. Without rows, a tree is
+    drawn, boosting has its loss round by round, a forest has the gains of its columns, principal components have their
+    shares of the variance, a network has its loss epoch by epoch, and others have the trace of a fit that iterated.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ def display_for(estimator: Any, rows: bool = True) -> Any:
         return NetworkDisplay
     if hasattr(estimator, "returns_"):
         return ReturnsDisplay
+    if hasattr(estimator, "itemsets_"):
+        return RulesDisplay
     if not rows:
         return _of_fit(estimator)
     if hasattr(estimator, "decode"):
