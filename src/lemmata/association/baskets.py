@@ -7,6 +7,7 @@ become one of two things: a boolean table, or the items of each basket as ascend
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -67,14 +68,18 @@ class Baskets:
     def supports(self):
         """Count the baskets of every item."""
         if isinstance(self.held, Rows):
-            weight = np.repeat(self.weight, np.diff(self.held.indptr)) if self.weight.size else None
-            return np.bincount(self.held.indices, weight, minlength=len(self.items)).astype(float)
-        return supports(packed(self.held), self.weight)
+            return item_supports(*self.held, self.weight, len(self.items))
+        return supports(self.packed, self.weight)
+
+    @cached_property
+    def packed(self):
+        """The boolean table as rows of bits, one for each item."""
+        return packed(self.held)
 
     def bits(self, chosen):
         """Give the baskets of chosen items as rows of bits."""
         if not isinstance(self.held, Rows):
-            return packed(self.held[:, chosen])
+            return self.packed[chosen]
         bits = np.zeros((len(chosen), n_words(len(self))), dtype=np.uint64)
         set_bits(*self.held, slots(len(self.items), chosen), bits)
         return bits
@@ -118,6 +123,17 @@ def renumbered(indptr, indices, slot):
     starts, numbers = np.empty(len(indptr), dtype=np.int64), np.empty(len(indices), dtype=np.int32)
     n = renumber(indptr, indices, slot, starts, numbers)
     return Rows(starts, numbers[:n])
+
+
+@kernel
+def item_supports(indptr, indices, weight, n_items):
+    """Count the baskets that hold each item, or sum their weights."""
+    support = np.zeros(n_items)
+    for i in range(len(indptr) - 1):
+        w = weight[i] if weight.size else 1.0
+        for e in range(indptr[i], indptr[i + 1]):
+            support[indices[e]] += w
+    return support
 
 
 @kernel
@@ -230,9 +246,11 @@ def of_table(X, weight=None):
             "Negative values in data passed to Apriori: an item is in a basket (true, or a positive number) or not."
         )
     if is_sparse(X):
-        there = X.data > 0
-        indptr = np.concatenate([[0], np.cumsum(there)])[X.indptr]
-        held = renumbered(indptr, X.indices[there].astype(np.int32), np.arange(X.shape[1], dtype=np.int32))
+        if not X.has_canonical_format or not held.all():  # entries twice, or zeros
+            X = X.copy()
+            X.sum_duplicates()
+            X.eliminate_zeros()
+        held = Rows(X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False))
     else:
         held = X > 0
     return Baskets(np.arange(X.shape[1]), held, NOTHING if weight is None else np.asarray(weight, dtype=float))

@@ -55,22 +55,25 @@ def ones(x):
 
 
 @kernel
-def intersect(a, b, out):
-    """Write the bits that two rows share, and count them."""
+def intersect(A, a, B, b, out, o):
+    """Write the bits that row a of A and row b of B share to row o of `out`, and count them.
+
+    Rows are told by numbers, since a view of each would be counted atomically at every call.
+    """
     n = np.uint64(0)
-    for i in range(a.size):
-        x = a[i] & b[i]
-        out[i] = x
+    for i in range(out.shape[1]):
+        x = A[a, i] & B[b, i]
+        out[o, i] = x
         n += ones(x)
     return np.float64(n)
 
 
 @kernel
-def total(bits, weight):
-    """Sum the weights of the baskets whose bits are set."""
+def total(bits, row, weight):
+    """Sum the weights of the baskets whose bits are set in a row."""
     s = 0.0
-    for i in range(bits.size):
-        x = bits[i]
+    for i in range(bits.shape[1]):
+        x = bits[row, i]
         while x:
             lowest = x & (~x + _1)
             s += weight[(i << 6) + np.int64(ones(lowest - _1))]
@@ -84,7 +87,7 @@ def supports(bits, weight):
     found = np.zeros(bits.shape[0])
     for j in range(bits.shape[0]):
         if weight.size:
-            found[j] = total(bits[j], weight)
+            found[j] = total(bits, j, weight)
         else:
-            found[j] = intersect(bits[j], bits[j], bits[j])
+            found[j] = intersect(bits, j, bits, j, bits, j)
     return found

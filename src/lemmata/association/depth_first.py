@@ -14,6 +14,9 @@ import numpy as np
 
 from lemmata.association.bitsets import _1, intersect, total
 from lemmata.core.kernel import kernel
+from lemmata.core.prefetch import prefetch
+
+AHEAD = 16  # baskets whose items are asked for before their turn: they stand anywhere in memory
 
 
 @kernel
@@ -32,16 +35,15 @@ def mine_bits(bits, weight, j, minimum, longest, room):
     nodes, found : Parent and item of each set, and its support.
     """
     m, width = bits.shape
-    nodes, found, n = np.empty((64, 2), dtype=np.int32), np.empty(64), 0
+    nodes, found, n = np.empty((m - j, 2), dtype=np.int32), np.empty(m - j), 0
     arena = np.empty((2 * (m - j), width), dtype=np.uint64)
     who, node = np.empty(2 * (m - j), dtype=np.int32), np.empty(2 * (m - j), dtype=np.int32)
     top = 0
     for k in range(j + 1, m):
-        support = intersect(bits[j], bits[k], arena[top])
+        support = intersect(bits, j, bits, k, arena, top)
         if weight.size:
-            support = total(arena[top], weight)
+            support = total(arena, top, weight)
         if support >= minimum:
-            nodes, found = _with_room(nodes, found, n)
             nodes[n, 0], nodes[n, 1], found[n] = j, k, support
             who[top], node[top] = k, n
             n, top = n + 1, top + 1
@@ -49,50 +51,43 @@ def mine_bits(bits, weight, j, minimum, longest, room):
 
 
 @kernel
-def project(tids, places, indptr, ranks, weight, m, j, minimum, longest, room):
+def project(later, ends, ranks, own, m, j, minimum, longest, room):
     """Find the sets of two items and more whose first item is j, from the baskets of j.
 
     Parameters
     ----------
-    tids, places : Baskets that hold j, and where in `ranks` they do.
-    indptr, ranks : Items of all baskets, ascending within each.
+    later, ends : Where in `ranks` the items after j begin, and where those of the basket end, for each basket that holds j.
+    ranks : Items of all baskets, ascending within each.
+    own : Weights of these baskets; none for equal ones.
     """
-    nodes, found, n = np.empty((64, 2), dtype=np.int32), np.empty(64), 0
-    pairs, slot, met, n_met = np.zeros(m), np.full(m, -1, dtype=np.int32), np.empty(m, dtype=np.int32), 0
-    for e in range(len(tids)):
-        w = weight[tids[e]] if weight.size else 1.0
-        for f in range(places[e] + 1, indptr[tids[e] + 1]):
-            k = ranks[f]
-            if slot[k] == -1:
-                slot[k] = -2
-                met[n_met] = k
-                n_met += 1
-            pairs[k] += w
-    met, top = np.sort(met[:n_met]), 0
-    for k in met:
+    pairs, slot, top = np.zeros(m), np.full(m, -1, dtype=np.int32), 0
+    for q in range(len(later)):
+        w = own[q] if own.size else 1.0
+        prefetch(ranks, np.uint64(later[min(q + AHEAD, len(later) - 1)]))
+        for f in range(later[q], ends[q]):
+            pairs[ranks[f]] += w
+    for k in range(j + 1, m):
         if pairs[k] >= minimum:
             slot[k] = top
             top += 1
+    nodes, found = np.empty((top, 2), dtype=np.int32), np.empty(top)
     who, node = np.empty(2 * top, dtype=np.int32), np.empty(2 * top, dtype=np.int32)
-    for k in met:
-        if slot[k] >= 0:
-            nodes, found = _with_room(nodes, found, n)
+    for k in range(j + 1, m):
+        n = slot[k]
+        if n >= 0:
             nodes[n, 0], nodes[n, 1], found[n] = j, k, pairs[k]
             who[n], node[n] = k, n
-            n += 1
     if top < 2 or longest < 3:
-        return nodes[:n], found[:n]
-    arena = np.zeros((2 * top, -(-len(tids) // 64)), dtype=np.uint64)
-    own = np.empty(len(tids) if weight.size else 0)
-    for q in range(len(tids)):
+        return nodes, found
+    arena = np.zeros((2 * top, -(-len(later) // 64)), dtype=np.uint64)
+    for q in range(len(later)):
         word, bit = q >> 6, _1 << np.uint64(q & 63)
-        if weight.size:
-            own[q] = weight[tids[q]]
-        for f in range(places[q] + 1, indptr[tids[q] + 1]):
+        prefetch(ranks, np.uint64(later[min(q + AHEAD, len(later) - 1)]))
+        for f in range(later[q], ends[q]):
             s = slot[ranks[f]]
             if s >= 0:
                 arena[s, word] |= bit
-    return deepen(nodes, found, n, arena, who, node, top, own, m, minimum, longest, room)
+    return deepen(nodes, found, top, arena, who, node, top, own, m, minimum, longest, room)
 
 
 @kernel
@@ -108,14 +103,14 @@ def deepen(nodes, found, n, arena, who, node, top, weight, m, minimum, longest, 
             continue
         at[depth] += 1
         base, siblings = top, end[depth] - a - 1
+        nodes, found = _with_room(nodes, found, n, siblings)
         if top + siblings > len(arena):
             arena, who, node = _rows(arena, top + siblings), _entries(who, top + siblings), _entries(node, top + siblings)
         for b in range(a + 1, end[depth]):
-            support = intersect(arena[a], arena[b], arena[top])
+            support = intersect(arena, a, arena, b, arena, top)
             if weight.size:
-                support = total(arena[top], weight)
+                support = total(arena, top, weight)
             if support >= minimum:
-                nodes, found = _with_room(nodes, found, n)
                 nodes[n, 0], nodes[n, 1], found[n] = m + node[a], who[b], support
                 who[top], node[top] = who[b], n
                 n, top = n + 1, top + 1
@@ -128,12 +123,13 @@ def deepen(nodes, found, n, arena, who, node, top, weight, m, minimum, longest, 
 
 
 @kernel
-def _with_room(nodes, found, n):
-    """Give nodes and supports with room for one more."""
-    if n < len(nodes):
+def _with_room(nodes, found, n, extra):
+    """Give nodes and supports with room for some more."""
+    if n + extra <= len(nodes):
         return nodes, found
-    more, longer = np.empty((2 * len(nodes), 2), dtype=np.int32), np.empty(2 * len(nodes))
-    more[:n], longer[:n] = nodes, found
+    most = max(2 * len(nodes), n + extra)
+    more, longer = np.empty((most, 2), dtype=np.int32), np.empty(most)
+    more[:n], longer[:n] = nodes[:n], found[:n]
     return more, longer
 
 

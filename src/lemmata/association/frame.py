@@ -38,7 +38,7 @@ class SetColumn(NamedTuple):
         for k in np.unique(lengths):
             rows = np.flatnonzero(lengths == k)
             members = (self.items[self.indices[self.indptr[rows] + i]].tolist() for i in range(k))
-            sets[rows] = list(map(frozenset, zip(*members, strict=True))) if k else [frozenset()] * len(rows)
+            sets[rows] = np.fromiter(map(frozenset, zip(*members, strict=True)), dtype=object, count=len(rows))
         return sets
 
     def take(self, rows):

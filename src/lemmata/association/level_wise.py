@@ -67,17 +67,17 @@ def count_level(trie, bits, weight, first, last, minimum):
     """Count the candidates that extend rows first … last − 1; list the row, the item and the support of the frequent ones."""
     rows, items = candidates(trie, first, last)
     support = np.empty(len(rows))
-    own, both = np.empty(bits.shape[1], dtype=np.uint64), np.empty(bits.shape[1], dtype=np.uint64)
+    own = np.empty((2, bits.shape[1]), dtype=np.uint64)  # the baskets of a row, and those that hold another item too
     n = 0
     for c in range(len(rows)):
         if c == 0 or rows[c] != rows[c - 1]:
             members = items_of(trie, rows[c])
-            own[:] = bits[members[0]]
+            own[0] = bits[members[0]]
             for i in range(1, len(members)):
-                intersect(own, bits[members[i]], own)
-        found = intersect(own, bits[items[c]], both)
+                intersect(own, 0, bits, members[i], own, 0)
+        found = intersect(own, 0, bits, items[c], own, 1)
         if weight.size:
-            found = total(both, weight)
+            found = total(own, 1, weight)
         if found >= minimum:
             rows[n], items[n], support[n] = rows[c], items[c], found
             n += 1

@@ -113,11 +113,11 @@ def _by_depth(baskets, ranked, limits, verbose, dense):
 
     else:
         rows = baskets.numbered(slots(len(baskets.items), ranked))
-        start, tids, places = transposed(*rows, m)
+        start, later, ends, weights = transposed(*rows, weight, m)
 
         def mine(j):
             own = slice(start[j], start[j + 1])
-            return depth_first.project(tids[own], places[own], *rows, weight, m, j, *limits)
+            return depth_first.project(later[own], ends[own], rows.indices, weights[own], m, j, *limits)
 
     def within(j):
         part = mine(j)
@@ -168,20 +168,24 @@ def shares(trie, first, last):
 
 
 @kernel
-def transposed(indptr, indices, m):
-    """List for each item the baskets that hold it, and where in `indices` they do."""
+def transposed(indptr, indices, weight, m):
+    """List for each item where in `indices` the baskets that hold it go on and end, and the weights of these baskets."""
     start = np.zeros(m + 1, dtype=np.int64)
     for e in range(len(indices)):
         start[indices[e] + 1] += 1
     for j in range(m):
         start[j + 1] += start[j]
     at = start[:-1].copy()
-    tids, places = np.empty(len(indices), dtype=np.int32), np.empty(len(indices), dtype=np.int64)
+    later, ends = np.empty(len(indices), dtype=np.int64), np.empty(len(indices), dtype=np.int64)
+    own = np.empty(len(indices) if weight.size else 0)
     for i in range(len(indptr) - 1):
         for e in range(indptr[i], indptr[i + 1]):
-            tids[at[indices[e]]], places[at[indices[e]]] = i, e
+            k = at[indices[e]]
+            later[k], ends[k] = e + 1, indptr[i + 1]
+            if weight.size:
+                own[k] = weight[i]
             at[indices[e]] += 1
-    return start, tids, places
+    return start, later, ends, own
 
 
 def _unranked(order, singles, parts):

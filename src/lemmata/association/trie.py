@@ -12,6 +12,8 @@ import numpy as np
 
 from lemmata.core.kernel import kernel
 
+WORD = 1 << 62  # largest key of a set
+
 
 class Trie(NamedTuple):
     """Sets of items, each prefix among them; see the module.
@@ -52,22 +54,28 @@ def in_order(n_items, levels, values):
     values : What belongs to each row.
     """
     last, parent, sorted_values = [np.arange(n_items)], [np.full(n_items, -1)], [values[0]]
-    trie, start = Trie.of(last[0], parent[0]), 0
+    start, above = 0, last[0]  # the first row of the last level, and its sets as numbers in base n_items, ascending
     for sets, value in zip(levels, values[1:], strict=True):
-        keys = prefixes(trie, sets) * n_items + sets[:, -1]
-        order = np.argsort(keys, kind="stable")
+        fits = n_items ** sets.shape[1] < WORD
+        if fits:
+            keys = sets[:, 0].astype(np.int64)
+            for column in sets.T[1:]:
+                keys = keys * n_items + column
+        else:  # the row of the prefix stands for it
+            keys = prefixes(Trie.of(np.concatenate(last), np.concatenate(parent)), sets) * n_items + sets[:, -1]
+        order = np.argsort(keys)
         keys = keys[order]
+        rows = start + np.searchsorted(above, keys // n_items) if fits else keys // n_items
+        start, above = start + len(last[-1]), keys
         last.append(keys % n_items)
-        parent.append(keys // n_items)
+        parent.append(rows)
         sorted_values.append(value[order])
-        start += len(last[-2])
-        trie = Trie.of(np.concatenate(last), np.concatenate(parent))
-    return trie, np.concatenate(sorted_values)
+    return Trie.of(np.concatenate(last), np.concatenate(parent)), np.concatenate(sorted_values)
 
 
 @kernel
 def prefixes(trie, sets):
-    """Look up the rows of sets without their last item; −1 if there is none."""
+    """Look up the rows of sets without their last item."""
     rows = np.empty(len(sets), dtype=np.int64)
     for i in range(len(sets)):
         rows[i] = row_of(trie, sets[i, :-1])
