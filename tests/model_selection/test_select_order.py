@@ -180,6 +180,8 @@ def test_the_best_of_all_restarts_counts_with_the_same_starts_for_all_orders():
     np.testing.assert_allclose(curve.objectives * curve.values, curve.objectives[0])
     one = select_order(Lottery(), "order", [1, 2, 4], X, y, criterion="elbow", n_restarts=1, random_state=5)
     assert curve.objectives[0] < one.objectives[0]
+    folds = select_order(Lottery(), "order", [1, 2], X, y, criterion="cv", cv=2, n_restarts=6, random_state=5)
+    np.testing.assert_allclose(folds.losses, [curve.objectives[:2]] * 2)  # the luckiest start, in every fold
     kept = select_order(Lottery(random_state=3), "order", [1, 2, 4], X, y, criterion="elbow", n_restarts=1, random_state=5)
     assert {model.random_state for model in kept.models} == {3}
 
