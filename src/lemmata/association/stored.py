@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from lemmata.association.baskets import Baskets, Rows, of_lists, renumbered, sorted_names
+from lemmata.association.baskets import Baskets, Rows, of_lists, renumbered
 from lemmata.core.blocks import Blocks
 from lemmata.core.dask_blocks import DaskBlocks
 from lemmata.core.stream import AHEAD, BUFFER, parquet_files, read_ahead
@@ -79,10 +79,15 @@ def _encoded(indptr, values):
     if values.null_count:
         basket = int(np.searchsorted(indptr, np.flatnonzero(values.is_null())[0], side="right") - 1)
         raise ValueError(f"Basket {basket} of a part holds an item that is missing: leave it out of the list.")
+    import pyarrow.compute as pc
+
     encoded = values.dictionary_encode()
-    items, slot = sorted_names(encoded.dictionary.to_pylist())
+    order = pc.sort_indices(encoded.dictionary)
+    items = encoded.dictionary.take(order).to_numpy(zero_copy_only=False)
+    slot = np.empty(len(order), dtype=np.int32)
+    slot[order.to_numpy()] = np.arange(len(order))
     rows = renumbered(indptr, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), slot)
-    return Baskets(items, rows)
+    return Baskets(items.astype(np.int64) if items.dtype.kind in "iu" else items, rows)
 
 
 def in_parts(batches):

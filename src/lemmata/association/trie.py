@@ -186,7 +186,7 @@ def sets_inside(trie, indices, first, end, place, found):
     -------
     n, found : Number of sets, and their rows.
     """
-    n = 0
+    n, last, child = 0, trie.last, trie.child  # a tuple of arrays would be counted atomically at every call
     if end - first > len(found):
         found = np.empty(2 * (end - first), dtype=np.int64)
     for e in range(first, end):
@@ -198,7 +198,9 @@ def sets_inside(trie, indices, first, end, place, found):
     while at < n:
         row = found[at]
         at += 1
-        low, high, after = trie.child[row], trie.child[row + 1], place[trie.last[row]] + 1
+        low, high, after = child[row], child[row + 1], place[last[row]] + 1
+        if low == high:
+            continue
         most = n + min(high - low, end - after)
         if most > len(found):
             more = np.empty(2 * most, dtype=np.int64)
@@ -206,14 +208,22 @@ def sets_inside(trie, indices, first, end, place, found):
             found = more
         if high - low < end - after:
             for r in range(low, high):
-                if place[trie.last[r]] >= 0:
+                if place[last[r]] >= 0:
                     found[n] = r
                     n += 1
         else:
-            for e in range(after, end):
-                r = extension(trie, row, indices[e])
-                if r >= 0:
-                    found[n] = r
+            for e in range(after, end):  # both ascend: what was passed is not looked at again
+                stop = high
+                while low < stop:
+                    middle = (low + stop) >> 1
+                    if last[middle] < indices[e]:
+                        low = middle + 1
+                    else:
+                        stop = middle
+                if low == high:
+                    break
+                if last[low] == indices[e]:
+                    found[n] = low
                     n += 1
     for e in range(first, end):
         if indices[e] >= 0:
