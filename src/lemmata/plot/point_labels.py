@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.plot.drawing import NEUTRAL, ink, outlined
+from lemmata.plot.drawing import ink, outlined
 from lemmata.plot.network import text_width
 
 FONT = 8.5  # points, of labels
@@ -46,7 +46,7 @@ def write_beside(ax: Any, x: np.ndarray, y: np.ndarray, labels: Mapping[int, str
         middle, far = spot
         low, line = middle - size / 2, on_line(places[i], middle, size) if far else places[i][None]
         style = {"ha": "center", "va": "center_baseline", "fontsize": FONT, "color": ink(), "zorder": 4}
-        way = {"arrowstyle": "-", "color": NEUTRAL, "lw": 0.8, "shrinkA": 0, "shrinkB": reach - 1}
+        way = {"arrowstyle": "-", "color": ink(), "lw": 0.7, "shrinkA": 0, "shrinkB": reach - 1}
         way["relpos"] = tuple((line[-1] - low) / size)
         offset = {"xytext": tuple(middle - places[i]), "textcoords": "offset points", "arrowprops": way if far else None}
         outlined(ax.annotate(label.replace("$", r"\$"), (x[i], y[i]), **offset, **style), ax)

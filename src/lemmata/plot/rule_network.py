@@ -4,10 +4,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from lemmata.plot.drawing import NEUTRAL, ink
+from lemmata.plot.drawing import NEUTRAL, axes, ink
 from lemmata.plot.graph_layout import stress
 from lemmata.plot.network import FONT, SMALL, between, box, canvas, clipped, text_width
-from lemmata.plot.rules import best_rules, lift_bar, lift_colors, positive, rules_of_model, told
+from lemmata.plot.rules import best_rules, lift_bar, lift_colors, positive, rules_of_model, say_that_there_are_none, told
 
 SMALLEST, LARGEST = 7.0, 18.0  # diameters of rules, in points
 GAP = 34.0  # between what an arrow ties together
@@ -103,6 +103,13 @@ class RuleNetworkDisplay:
         from matplotlib.patches import Circle
 
         m, n = len(self.items), len(self.lift)
+        if n == 0:
+            ax = axes(ax, (4.0, 2.4))
+            ax.set_title(self.name or "")
+            ax.set_axis_off()
+            say_that_there_are_none(ax)
+            self.places_, self.ax_, self.figure_ = np.zeros((0, 2)), ax, ax.figure
+            return self
         names = [clipped(item, 26) for item in self.items]
         sizes = [(max(text_width(name, FONT) + 14.0, 24.0), 20.0) for name in names]
         diameters = diameters_of(self.support)
@@ -110,22 +117,15 @@ class RuleNetworkDisplay:
         inwards = [(i, m + k) for k, side in enumerate(self.antecedents) for i in side]
         outwards = [(m + k, i) for k, side in enumerate(self.consequents) for i in side]
         self.places_ = places = stress(m + n, inwards + outwards, sizes, GAP)
-        high = np.maximum(
-            (places + sizes / 2).max(axis=0, initial=0.0), [BAR + 24, 12.0]
-        )  # the lowest and the leftmost are at 0
+        high = np.maximum((places + sizes / 2).max(axis=0), [BAR + 24, 12.0])  # a layout begins at 0
         ax, scale = canvas(ax, [np.array([[0.0, -LEGEND], high])], self.name)
         self.ax_, self.figure_ = ax, ax.figure
-        if n == 0:
-            ax.text(*(high - [0, LEGEND]) / 2, "no rules", ha="center", va="center", color=NEUTRAL)
-            return self
         colors = lift_colors(self.lift)
         shades = colors.to_rgba(positive(self.lift))
         for a, b in inwards + outwards:
             self._line(ax, between(places[[a, b]], sizes[[a, b]]), shades[max(a, b) - m], scale, arrow=a >= m)
-        for k in range(n):
-            ax.add_patch(
-                Circle(places[m + k], diameters[k] / 2, facecolor=shades[k], edgecolor=ink(), lw=0.6 * scale, zorder=3)
-            )
+        for place, diameter, shade in zip(places[m:], diameters, shades, strict=True):
+            ax.add_patch(Circle(place, diameter / 2, facecolor=shade, edgecolor=ink(), lw=0.6 * scale, zorder=3))
         for name, place, size in zip(names, places, sizes, strict=False):
             box(ax, place, size, color=NEUTRAL, face=0.12, round=5.0, scale=scale)
             style = {"ha": "center", "va": "center_baseline", "fontsize": FONT * scale, "color": ink(), "zorder": 5}

@@ -140,7 +140,7 @@ class RulesDisplay:
         self.ax_, self.figure_, self.labelled_ = ax, ax.figure, list[int]()
         n = len(self.lift)
         if n == 0:
-            ax.text(0.5, 0.5, "no rules", transform=ax.transAxes, ha="center", va="center", color=NEUTRAL)
+            say_that_there_are_none(ax)
             return self
         colors = lift_colors(self.lift)
         order = np.argsort(np.abs(np.log(positive(self.lift))), kind="stable")
@@ -155,6 +155,11 @@ class RulesDisplay:
         lift_bar(ax.figure.colorbar(colors, ax=ax, shrink=0.85, pad=0.02), self.lift)
         self.labelled_ = write_beside(ax, self.support, self.confidence, self.labels, self.most_labels, style["s"])
         return self
+
+
+def say_that_there_are_none(ax: Any) -> None:
+    """Write that there are no rules, where they would be."""
+    ax.text(0.5, 0.5, "no rules", transform=ax.transAxes, ha="center", va="center", color=NEUTRAL)
 
 
 def best_rules(rules: Any, by: str, most: int) -> Shown:
