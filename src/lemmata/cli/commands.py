@@ -114,6 +114,64 @@ def fit(
 
 @app.command()
 @one_sentence
+def rules(
+    data: Data,
+    min_support: Annotated[
+        float, typer.Option(metavar="SHARE", help="Least share of the baskets; from 2 on a number of baskets.")
+    ] = 0.1,
+    min_confidence: Annotated[
+        float, typer.Option(metavar="SHARE", help="How often, at least, who has the one has the other.")
+    ] = 0.8,
+    min_lift: Annotated[
+        float | None, typer.Option(metavar="FACTOR", help="By which factor, at least, that is more often than in all baskets.")
+    ] = None,
+    max_length: Annotated[int | None, typer.Option(metavar="N", min=1, help="Most items of a set.")] = None,
+    basket: Annotated[str | None, typer.Option(metavar="COLUMN", help="For pairs: the column of the baskets.")] = None,
+    item: Annotated[str | None, typer.Option(metavar="COLUMN", help="For pairs: the column of the items.")] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Test the rules (Fisher), so that at most this share is chance (Benjamini-Hochberg)."
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", min=0, help="Rules to print.")] = 20,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV or Parquet file to write all rules to.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="File to save the frequent sets to, as a model.")] = None,
+) -> None:
+    """Find what goes together: frequent sets of items, and rules.
+
+    DATA has a column of yes and no for each item, or pairs of a basket and an item in two columns, or columns of text whose
+    values are the items. Prints the rules of the greatest lift, and whether the frequent sets are proved complete.
+
+    Example: `lemmata rules baskets.csv --min-support 0.02 --min-confidence 0.5`
+    """
+    from lemmata.cli import rules as work
+    from lemmata.cli.baskets import read_baskets
+
+    least = work.check_options(min_support, min_confidence, min_lift, alpha)
+    work.check_files(data, out, save)
+    found = read_baskets(data, basket, item)
+    console = Console(highlight=False)
+    console.print(work.described(found, data.name))
+    model, certificate = work.fit_baskets(found, least, max_length)
+    best = work.best_rules(model, min_confidence, min_lift, alpha)
+    console.print(work.counted(found, model.itemsets_, best))
+    if top and len(best):
+        console.print()
+        console.print(work.rule_table(best, top))
+    console.print()
+    console.print(work.remarks(model.itemsets_, best, top, out, certificate))
+    if save is not None:
+        model.save(save)
+    if out is not None:
+        work.write_rules(best, out)
+    written = [escape(str(path)) for path in (save, out) if path is not None]
+    if written:
+        console.print(f"[bold]saved[/bold]  {', '.join(written)}", soft_wrap=True)
+
+
+@app.command()
+@one_sentence
 def predict(
     model: Model,
     data: Data,
@@ -156,15 +214,19 @@ def certify(model: Model, data: Data) -> None:
 
     Example: `lemmata certify rents-fit/model.lemmata rents.csv`
     """
+    from lemmata.association import Apriori
+    from lemmata.cli.rules import certify_baskets
     from lemmata.cli.show import certificate_table
     from lemmata.core.table import read_table
     from lemmata.report.page import verdict
 
-    fitted = _load(model)
-    certificate = fitted.certify(read_table(data))
+    fitted = _load(model, Apriori)
+    baskets = isinstance(fitted, Apriori)
+    certificate = certify_baskets(fitted, data) if baskets else fitted.certify(read_table(data))
     console = Console(highlight=False)
     style = "green" if certificate.holds else "bold red"
-    console.print(f"[{style}]{escape(verdict(certificate))}[/{style}]  {escape(repr(fitted.estimator_))}\n")
+    estimator = fitted if baskets else fitted.estimator_
+    console.print(f"[{style}]{escape(verdict(certificate))}[/{style}]  {escape(repr(estimator))}\n")
     console.print(certificate_table(certificate))
     if not certificate.holds:
         raise typer.Exit(1)
@@ -306,9 +368,14 @@ def run_fit(
     """Do what `fit` promises with a table that has been read."""
     from lemmata.cli import compare as work
     from lemmata.cli import show
+    from lemmata.cli.baskets import all_yes_or_no
 
     console = Console(highlight=False)
     console.print(show.describe(table, path.name))
+    if target is None and all_yes_or_no(table):
+        console.print(
+            f"all columns are yes or no; what goes together: lemmata rules {escape(shlex.quote(str(path)))}", soft_wrap=True
+        )
     chosen = work.choose_task(table, target, task)
     job = work.make_job(table, target, chosen, folds, seed, work.choose_costs(table, target, chosen, costs, reject_cost))
     estimators = work.candidates(chosen, names, seed, work.count_classes(job), work.holds_pairs(job))
@@ -364,14 +431,15 @@ def _next_steps(console: Console, path: Path, out: Path) -> None:
         console.print(f"[bold]{label}[/bold]  {escape(command)}", soft_wrap=True)
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path, *others: type) -> Any:
+    """Read a model of a table, or one of these other types."""
     import lemmata
     from lemmata.core.table_model import TableModel
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no model file {path}.")
     model = lemmata.load(path)
-    if not isinstance(model, TableModel):
+    if not isinstance(model, (TableModel, *others)):
         raise ValueError(f"{path} holds a {type(model).__name__}; this command takes a model that 'lemmata fit' saved.")
     return model
 

@@ -1,0 +1,241 @@
+"""What `lemmata rules` reads: baskets in a table, in one of these forms, tried in this order; a line says which was seen.
+
+pairs   two columns, of a basket and of an item in it: named, or all there is and as pairs are, with few rows twice
+items   every column is yes or no (true and false, or 0 and 1): a row is a basket, a column an item
+values  columns of text with few values: a row is a basket, "column=value" an item
+
+A Parquet file is also taken with a column of lists, and one too large to be read at once goes to Apriori as a path.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lemmata.association.stored import list_column
+from lemmata.cli.show import some
+from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, read_table, shown
+
+CELLS = 1 << 26  # of a Parquet file that is read at once: half a GiB of numbers
+FEW = 20  # values of a column of text of which each is an item
+PAIRED = 0.9  # share of the rows of pairs that are different at least: some buy a thing twice, but columns of classes repeat
+WHAT_TO_GIVE = (
+    "give columns of true and false, or of 0 and 1, each an item; or name the columns of baskets and of items "
+    f"with --basket and --item; or give columns of text with at most {FEW} values"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Baskets that were seen in a file.
+
+    Attributes
+    ----------
+    baskets : Lists of items, or the path of what is too large to be read at once.
+    columns : Those of the baskets and of the items, or that of the lists; None where a row is a basket.
+    form : What was seen, in words.
+    remarks : What else should be known: what was left out.
+    """
+
+    baskets: list[list[Any]] | Path
+    columns: tuple[str, ...] | None
+    form: str
+    remarks: tuple[str, ...] = ()
+
+
+def read_baskets(path: Path, basket: str | None = None, item: str | None = None) -> Found:
+    """Read a CSV or Parquet file and see the baskets in it."""
+    if (basket is None) != (item is None):
+        raise ValueError("--basket and --item go together: name the column of the baskets and that of the items.")
+    if basket is not None and basket == item:
+        raise ValueError(
+            f"--basket and --item are the same column, {basket!r}; name that of the baskets and that of the items."
+        )
+    stored = _stored(path, basket, item)
+    if stored is not None:
+        return stored
+    table = read_table(path)
+    if basket is None or item is None:
+        return see(table, path.name)
+    for name in (basket, item):
+        if name not in table:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table)}.")
+    return from_pairs(table, basket, item, "")
+
+
+def see(table: Table, name: str) -> Found:
+    """Find the form of a table.
+
+    Examples
+    --------
+    >>> see(Table({"tea": np.array([1.0, 1.0, 0.0]), "milk": np.array([True, False, False])}), "a.csv").baskets
+    [['tea', 'milk'], ['tea'], []]
+    >>> bought = Table({"receipt": np.array([1.0, 1.0, 2.0]), "item": np.array(["tea", "milk", "tea"], dtype=object)})
+    >>> see(bought, "b.csv").baskets
+    [['tea', 'milk'], ['tea']]
+    >>> see(Table({"sky": np.array(["blue", "gray", "blue"], dtype=object)}), "c.csv").baskets
+    [['sky=blue'], ['sky=gray'], ['sky=blue']]
+    """
+    if not all_yes_or_no(table):
+        pair = paired(table)
+        if pair is not None:
+            return from_pairs(table, *pair, f", as {pair[0]} repeats (--basket and --item overrule)")
+    dropped = {column: reason for j, column in enumerate(table) if (reason := _unfit(table[column], first=j == 0))}
+    kept = table.without(*dropped)
+    reasons = (f"{some([c for c in dropped if dropped[c] == reason])} ({reason})" for reason in dict.fromkeys(dropped.values()))
+    remarks = [f"left out: {', '.join(reasons)}."] if dropped else []
+    if not len(kept):
+        raise ValueError(f"{name} has no columns of items ({remarks[0].removesuffix('.')}): {WHAT_TO_GIVE}.")
+    missing = sum(int(is_missing(column).sum()) for column in kept.values())
+    if all_yes_or_no(kept):
+        remarks += [f"{missing:,} empty cells: the item is not there."] if missing else []
+        return Found(
+            _rows(kept, _item_names), None, f"a row is a basket, and each of the {len(kept)} columns an item", tuple(remarks)
+        )
+    for column in kept:
+        if kind_of(kept[column]) in ("number", "date") and not yes_or_no(kept[column]):
+            kind, parts = ("numbers", "'low' and 'high'") if kind_of(kept[column]) == "number" else ("dates", "'Monday'")
+            raise ValueError(
+                f"the column {column!r} holds {kind}: cut it into parts with names, such as {parts}, or leave it out."
+            )
+    remarks += [f"{missing:,} empty cells, which are no items."] if missing else []
+    example = next(f"{column}={shown(distinct(kept[column])[0])}" for column in kept)
+    return Found(
+        _rows(kept, _value_names), None, f"a row is a basket; items are values of {some(list(kept))}: {example}", tuple(remarks)
+    )
+
+
+def all_yes_or_no(table: Table) -> bool:
+    """Tell whether a table has nothing but yes and no in its columns."""
+    return all(yes_or_no(column) for column in table.values())
+
+
+def yes_or_no(column: Column) -> bool:
+    """Tell whether a column holds true and false, or 0 and 1, and not only missing values.
+
+    Examples
+    --------
+    >>> yes_or_no(np.array([1.0, np.nan, 0.0])), yes_or_no(np.array([1.0, 2.0])), yes_or_no(np.array([np.nan]))
+    (True, False, False)
+    """
+    present = column[~is_missing(column)]
+    if not len(present) or kind_of(column) not in ("boolean", "number"):
+        return False
+    return kind_of(column) == "boolean" or bool(np.isin(present, (0.0, 1.0)).all())
+
+
+def paired(table: Table) -> tuple[str, str] | None:
+    """Tell which of two columns are the baskets and which the items, if the rows are such pairs; None if not.
+
+    Baskets come again and again, and few rows twice. Of a number and a text the number is the basket, else the first column.
+
+    Examples
+    --------
+    >>> item, receipt = np.array(["tea", "milk", "tea"], dtype=object), np.array([1.0, 1.0, 2.0])
+    >>> paired(Table({"item": item, "receipt": receipt})), paired(Table({"item": item, "number": np.arange(3.0)}))
+    (('receipt', 'item'), None)
+    """
+    if len(table) != 2 or not all(_identifies(column) for column in table.values()):
+        return None
+    first, second = table
+    basket, item = (
+        (second, first) if kind_of(table[second]) == "number" and kind_of(table[first]) == "text" else (first, second)
+    )
+    there = ~is_missing(table[basket]) & ~is_missing(table[item])
+    baskets, items = table[basket][there].tolist(), table[item][there].tolist()
+    different = len(set(zip(baskets, items, strict=True)))
+    return (basket, item) if len(set(baskets)) < len(baskets) and different >= PAIRED * len(baskets) else None
+
+
+def from_pairs(table: Table, basket: str, item: str, why: str) -> Found:
+    """Collect the items of each basket; pairs that lack one of the two are left out."""
+    there = ~is_missing(table[basket]) & ~is_missing(table[item])
+    if not there.any():
+        raise ValueError(f"no row has both {basket!r} and {item!r}: there are no baskets.")
+    _, number = np.unique(table[basket][there], return_inverse=True)
+    order = np.argsort(number, kind="stable")
+    names = _names(table[item][there][order])
+    ends = [*np.flatnonzero(np.diff(number[order], prepend=-1)).tolist(), len(names)]
+    lacking = int((~there).sum())
+    remarks = (f"{lacking:,} rows without {basket} or {item} are left out.",) if lacking else ()
+    form = f"a row is a pair of a basket, {basket}, and an item, {item}{why}"
+    return Found([names[start:end] for start, end in pairwise(ends)], (basket, item), form, remarks)
+
+
+def _identifies(column: Column) -> bool:
+    """Tell whether a column may name things: text or whole numbers."""
+    present = column[~is_missing(column)]
+    return len(present) > 0 and (
+        kind_of(column) == "text" or (kind_of(column) == "number" and bool((present == np.round(present)).all()))
+    )
+
+
+def _names(column: Column) -> list[Any]:
+    """Name items by their values; whole numbers stay numbers, as frames have them."""
+    if kind_of(column) == "number" and (column == np.round(column)).all():
+        return list(column.astype(np.int64).tolist())
+    return [shown(value) for value in column]
+
+
+def _unfit(column: Column, first: bool) -> str:
+    """Say why a column cannot be items, if so; numbers that are different in every row only in the first column."""
+    values, n = distinct(column), int((~is_missing(column)).sum())
+    if not n:
+        return "empty"
+    if not yes_or_no(column) and _identifies(column) and len(values) == n > 2 and (first or kind_of(column) == "text"):
+        return "different in every row, as an identifier is"
+    return f"more than {FEW} values" if kind_of(column) == "text" and len(values) > FEW else ""
+
+
+def _rows(table: Table, names: Callable[[str, Column], list[str | None]]) -> list[list[str]]:
+    """Collect the items of each row; `names` gives those of a column, None where there is none."""
+    columns = [names(name, column) for name, column in table.items()]
+    return [[item for item in row if item is not None] for row in zip(*columns, strict=True)]
+
+
+def _item_names(name: str, column: Column) -> list[str | None]:
+    return [name if value == 1 else None for value in column.tolist()]  # True, too, equals 1
+
+
+def _value_names(name: str, column: Column) -> list[str | None]:
+    return [None if gone else f"{name}={shown(value)}" for gone, value in zip(is_missing(column), column.tolist(), strict=True)]
+
+
+def _stored(path: Path, basket: str | None, item: str | None) -> Found | None:
+    """See baskets in a Parquet file without reading it: a column of lists, or more cells than memory should hold."""
+    try:
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(path) as file:
+            schema, n_cells = file.schema_arrow, file.metadata.num_rows * file.metadata.num_columns
+    except (ImportError, OSError, ValueError):  # `read_table` says what is wrong, or what to install
+        return None
+    if basket is not None and item is not None:
+        form = f"a row is a pair of a basket, {basket}, and an item, {item}"
+        return Found(path, (basket, item), form) if n_cells > CELLS else None
+    lists = list_column(path)
+    if lists is not None:
+        return Found(path, (lists,), f"a row is a basket, the list in {lists}")
+    if n_cells <= CELLS:
+        return None
+    if not all(pyarrow.types.is_boolean(kind) for kind in schema.types) and not _all_bits(path):
+        raise ValueError(f"{path} is too large to be read at once, and its columns are not all yes or no: {WHAT_TO_GIVE}.")
+    return Found(path, None, f"a row is a basket, and each of the {len(schema)} columns an item")
+
+
+def _all_bits(path: Path) -> bool:
+    """Tell whether all columns of a Parquet file hold 0 and 1, in one pass."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        if not all(
+            pa.types.is_boolean(k) or pa.types.is_integer(k) or pa.types.is_floating(k) for k in file.schema_arrow.types
+        ):
+            return False
+        batches = file.iter_batches()
+        return all(pc.all(pc.is_in(c.cast(pa.float64()), pa.array([0.0, 1.0]))).as_py() for b in batches for c in b.columns)
