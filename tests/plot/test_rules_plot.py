@@ -68,8 +68,9 @@ def test_the_color_is_the_lift():
     assert colors[1, 2] > colors[1, 0]
     assert colors[3, 2] < colors[3, 0]  # orange above
     assert colors[4, 2] < colors[4, 0]
-    norm = lift_colors(np.array([1.5, 8.0])).norm
-    assert_allclose([norm(2.0) - 0.5, norm(1.0)], [0.5 - norm(0.5), 0.5], rtol=1e-12)  # half as far as twice, and 1 between
+    norm = lift_colors(np.array([0.25, 8.0])).norm
+    assert_allclose(norm([0.25, 0.5, 1.0, 2.0, 4.0, 8.0]), [0, 1 / 4, 1 / 2, 2 / 3, 5 / 6, 1], atol=1e-12)  # by logarithms
+    assert_allclose(norm.inverse([0.25, 2 / 3]), [0.5, 2.0], rtol=1e-12)
     near = lift_colors(np.array([0.98, 1.03]))
     assert np.abs(near.to_rgba([0.98, 1.03]) - to_rgba(NEUTRAL)).max() < 0.1  # of almost nothing no picture is made
 
@@ -92,8 +93,7 @@ def test_there_are_some_round_marks_within_an_axis(low, high):
     assert all(len(f"{mark:g}") <= 7 for mark in marks)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("confidence", [0.0, 0.3, 0.7])
+@pytest.mark.parametrize(("seed", "confidence"), [(0, 0.0), (1, 0.3), (2, 0.7)])
 def test_labels_hide_no_other_label(seed, confidence):
     found = association_rules(baskets(seed), min_support=0.02, min_confidence=confidence)
     display = RulesDisplay.from_rules(found, labels=12)

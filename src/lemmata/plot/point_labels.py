@@ -39,7 +39,7 @@ def write_beside(ax: Any, x: np.ndarray, y: np.ndarray, labels: Mapping[int, str
     for i, label in labels.items():
         if len(written) >= most:
             break
-        size = np.array([text_width(label, FONT) + 2, 1.25 * FONT])
+        size = np.array([text_width(label, FONT) + 5, 1.25 * FONT])
         spot = free_spot(places[i], size, reach, frame, taken, places)
         if spot is None:
             continue

@@ -243,18 +243,32 @@ def positive(lift: np.ndarray) -> np.ndarray:
 
 
 def lift_colors(lift: np.ndarray) -> Any:
-    """Map lifts to colors: gray at 1, and as strong for a half as for twice.
+    """Map lifts to colors: gray at 1, and to each side by their logarithm, up to the furthest that there is.
 
-    >>> colors = lift_colors(np.array([0.5, 4.0]))
-    >>> colors.norm.vmin, colors.norm.vmax
-    (0.25, 4.0)
+    Lifts below 1 are seldom as far from it as those above, and are what one should see, so each side has a scale of its own.
+
+    >>> colors = lift_colors(np.array([0.5, 16.0]))
+    >>> np.asarray(colors.norm([0.5, 1.0, 4.0, 16.0])).round(3)
+    array([0.  , 0.5 , 0.75, 1.  ])
     """
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, LogNorm
+    from matplotlib.colors import FuncNorm, LinearSegmentedColormap
 
     shown = lift[lift > 0]
-    reach = max(LEAST_REACH, float(shown.max(initial=1.0)), 1 / float(shown.min(initial=1.0)))
-    return ScalarMappable(LogNorm(1 / reach, reach), LinearSegmentedColormap.from_list("lift", SHADES))
+    least, most = min(1 / LEAST_REACH, float(shown.min(initial=1.0))), max(LEAST_REACH, float(shown.max(initial=1.0)))
+    sides = np.log([1 / least, most])
+
+    def share(values: Any) -> Any:
+        """Give −1 for the least lift, 0 for 1, 1 for the largest."""
+        away = np.log(positive(np.asarray(values, dtype=float)))
+        return np.where(away < 0, away / sides[0], away / sides[1])
+
+    def value(shares: Any) -> Any:
+        """Give the lift of a share."""
+        shares = np.asarray(shares, dtype=float)
+        return np.exp(np.where(shares < 0, shares * sides[0], shares * sides[1]))
+
+    return ScalarMappable(FuncNorm((share, value), least, most), LinearSegmentedColormap.from_list("lift", SHADES))
 
 
 def lift_bar(bar: Any, lift: np.ndarray) -> None:
