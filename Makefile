@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 KERNELS := $(addprefix tests/,core/test_numeric.py decision/test_risk.py optimize/test_rules.py hmm/test_worked.py \
 	$(addprefix linear_model/test_,logistic_loss.py margin_losses.py) mixture/test_binomial_mixture.py core/test_xoshiro.py \
 	$(addprefix graphical/test_,elimination.py junction_tree.py gibbs_program.py) svm/test_pairs.py kernels/test_validity.py \
-	$(addprefix neural_network/test_,layers.py training.py) $(addprefix rl/test_,environment.py policy_gradient.py))
+	$(addprefix neural_network/test_,layers.py training.py) $(addprefix rl/test_,environment.py policy_gradient.py) $(addprefix association/test_,apriori.py stored.py))
 
 .PHONY: demo test lint types contracts pytest pages nojit bench docs clean
 

@@ -49,6 +49,7 @@ FAMILIES = (
     "sampling",
     "factor_gibbs",
     "decision",
+    "association",
     "coverage",
     "bootstrap",
     "select_order",
@@ -76,6 +77,8 @@ PACKAGES = (
     "scikit-surprise",
     "torch",
     "quantecon",
+    "pyfim",
+    "mlxtend",
     "gymnasium",
     "pyarrow",
 )

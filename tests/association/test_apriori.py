@@ -203,6 +203,7 @@ def test_transform_marks_the_sets_of_each_basket(fit):
     assert words.transform([["a", "zebra"], ["c", "b"]]).tolist() == [[1, 0, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 1, 0]]
 
 
+@pytest.mark.slow_without_jit
 def test_giant_baskets_take_no_giant_time():
     rng = np.random.default_rng(0)
     small = [rng.choice(1000, size=rng.integers(2, 9), replace=False).tolist() for _ in range(2000)]

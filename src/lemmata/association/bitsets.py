@@ -6,14 +6,11 @@ The baskets that hold two items are those whose bit is set in both rows, so a su
 import numpy as np
 
 from lemmata.core.kernel import kernel
+from lemmata.core.popcount import ones
 
 WORD = 64
 
-_ODD = np.uint64(0x5555555555555555)
-_PAIRS = np.uint64(0x3333333333333333)
-_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
-_BYTES = np.uint64(0x0101010101010101)
-_1, _2, _4, _56 = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
+_1 = np.uint64(1)
 
 
 def n_words(n):
@@ -46,15 +43,6 @@ def set_bits(indptr, indices, slot, bits):
 
 
 @kernel
-def ones(x):
-    """Count the bits of a word, by adding neighbors: pairs, nibbles, bytes, and all bytes by one product."""
-    x = x - ((x >> _1) & _ODD)
-    x = (x & _PAIRS) + ((x >> _2) & _PAIRS)
-    x = (x + (x >> _4)) & _NIBBLES
-    return (x * _BYTES) >> _56
-
-
-@kernel
 def intersect(A, a, B, b, out, o):
     """Write the bits that row a of A and row b of B share to row o of `out`, and count them.
 
@@ -75,9 +63,9 @@ def total(bits, row, weight):
     for i in range(bits.shape[1]):
         x = bits[row, i]
         while x:
-            lowest = x & (~x + _1)
-            s += weight[(i << 6) + np.int64(ones(lowest - _1))]
-            x ^= lowest
+            rest = x & (x - _1)  # without its lowest bit
+            s += weight[(i << 6) + np.int64(ones((x ^ rest) - _1))]
+            x = rest
     return s
 
 
