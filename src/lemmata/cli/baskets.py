@@ -22,6 +22,7 @@ from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, rea
 CELLS = 1 << 26  # of a Parquet file that is read at once: half a GiB of numbers
 FEW = 20  # values of a column of text of which each is an item
 PAIRED = 0.9  # share of the rows of pairs that are different at least: some buy a thing twice, but columns of classes repeat
+ROW_AND_COLUMN = "a row is a basket, and a column an item"
 WHAT_TO_GIVE = (
     "give columns of true and false, or of 0 and 1, each an item; or name the columns of baskets and of items "
     f"with --basket and --item; or give columns of text with at most {FEW} values"
@@ -60,9 +61,7 @@ def read_baskets(path: Path, basket: str | None = None, item: str | None = None)
     table = read_table(path)
     if basket is None or item is None:
         return see(table, path.name)
-    for name in (basket, item):
-        if name not in table:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(table)}.")
+    _check_names(basket, item, list(table))
     return from_pairs(table, basket, item, "")
 
 
@@ -92,20 +91,16 @@ def see(table: Table, name: str) -> Found:
     missing = sum(int(is_missing(column).sum()) for column in kept.values())
     if all_yes_or_no(kept):
         remarks += [f"{missing:,} empty cells: the item is not there."] if missing else []
-        return Found(
-            _rows(kept, _item_names), None, f"a row is a basket, and each of the {len(kept)} columns an item", tuple(remarks)
-        )
+        return Found(_rows(kept, _item_names), None, ROW_AND_COLUMN, tuple(remarks))
     for column in kept:
         if kind_of(kept[column]) in ("number", "date") and not yes_or_no(kept[column]):
             kind, parts = ("numbers", "'low' and 'high'") if kind_of(kept[column]) == "number" else ("dates", "'Monday'")
-            raise ValueError(
-                f"the column {column!r} holds {kind}: cut it into parts with names, such as {parts}, or leave it out."
-            )
+            todo = f"cut it into parts with names, such as {parts}, or leave it out; --basket and --item are for pairs"
+            raise ValueError(f"the column {column!r} holds {kind}: {todo}.")
     remarks += [f"{missing:,} empty cells, which are no items."] if missing else []
     example = next(f"{column}={shown(distinct(kept[column])[0])}" for column in kept)
-    return Found(
-        _rows(kept, _value_names), None, f"a row is a basket; items are values of {some(list(kept))}: {example}", tuple(remarks)
-    )
+    form = f"a row is a basket; items are the values of {some(list(kept))}, such as {example}"
+    return Found(_rows(kept, _value_names), None, form, tuple(remarks))
 
 
 def all_yes_or_no(table: Table) -> bool:
@@ -165,6 +160,12 @@ def from_pairs(table: Table, basket: str, item: str, why: str) -> Found:
     return Found([names[start:end] for start, end in pairwise(ends)], (basket, item), form, remarks)
 
 
+def _check_names(basket: str, item: str, columns: list[str]) -> None:
+    for name in (basket, item):
+        if name not in columns:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(columns)}.")
+
+
 def _identifies(column: Column) -> bool:
     """Tell whether a column may name things: text or whole numbers."""
     present = column[~is_missing(column)]
@@ -214,6 +215,7 @@ def _stored(path: Path, basket: str | None, item: str | None) -> Found | None:
     except (ImportError, OSError, ValueError):  # `read_table` says what is wrong, or what to install
         return None
     if basket is not None and item is not None:
+        _check_names(basket, item, schema.names)
         form = f"a row is a pair of a basket, {basket}, and an item, {item}"
         return Found(path, (basket, item), form) if n_cells > CELLS else None
     lists = list_column(path)
@@ -223,7 +225,7 @@ def _stored(path: Path, basket: str | None, item: str | None) -> Found | None:
         return None
     if not all(pyarrow.types.is_boolean(kind) for kind in schema.types) and not _all_bits(path):
         raise ValueError(f"{path} is too large to be read at once, and its columns are not all yes or no: {WHAT_TO_GIVE}.")
-    return Found(path, None, f"a row is a basket, and each of the {len(schema)} columns an item")
+    return Found(path, None, ROW_AND_COLUMN)
 
 
 def _all_bits(path: Path) -> bool:

@@ -125,7 +125,7 @@ def rules(
     min_lift: Annotated[
         float | None, typer.Option(metavar="FACTOR", help="By which factor, at least, that is more often than in all baskets.")
     ] = None,
-    max_length: Annotated[int | None, typer.Option(metavar="N", min=1, help="Most items of a set.")] = None,
+    max_length: Annotated[int | None, typer.Option(metavar="N", min=2, help="Most items of a set.")] = None,
     basket: Annotated[str | None, typer.Option(metavar="COLUMN", help="For pairs: the column of the baskets.")] = None,
     item: Annotated[str | None, typer.Option(metavar="COLUMN", help="For pairs: the column of the items.")] = None,
     alpha: Annotated[

@@ -116,13 +116,14 @@ def described(found: Found, name: str) -> Text:
 def counted(found: Found, itemsets: Itemsets, rules: Rules) -> Text:
     """Say in one line how many baskets, items, frequent sets and rules there are."""
     n_frequent = len(itemsets.items)
-    items = f"{n_frequent:,} frequent items"
+    items = _plural(n_frequent, "frequent item")
     if isinstance(found.baskets, list):
         n_items = len({item for basket in found.baskets for item in basket})
-        items = f"{n_items:,} items, {n_frequent:,} of them frequent"
-    line = Text(f"{itemsets.n_baskets:,.0f} baskets; {items}; {len(itemsets):,} frequent sets; {len(rules):,} rules")
+        items = f"{_plural(n_items, 'item')}, {n_frequent:,} of them frequent"
+    baskets = _plural(round(itemsets.n_baskets), "basket")
+    line = Text(f"{baskets}; {items}; {_plural(len(itemsets), 'frequent set')}; {_plural(len(rules), 'rule')}")
     if rules.adjusted_p_value is not None:
-        line.append(f" that pass the test, of {rules.n_tests:,} possible ones")
+        line.append(f" after the test, of {rules.n_tests:,} possible")
     return line.append(".")
 
 
@@ -144,12 +145,12 @@ def rule_table(rules: Rules, top: int) -> RichTable:
 def remarks(itemsets: Itemsets, rules: Rules, top: int, out: Path | None, certificate: Certificate) -> Text:
     """Say what there is besides the table, what to do if it is empty, and what the certificate amounts to."""
     line = Text()
-    if not len(rules):
-        sets = int((itemsets.length > 1).sum())
-        why = "no two items are frequent together: lower --min-support" if not sets else "no rule: lower --min-confidence"
-        line.append(f"{why}, to see more.\n")
+    if not (itemsets.length > 1).any():
+        line.append("no two items are frequent together: lower --min-support to see more.\n")
+    elif not len(rules):
+        line.append(f"no rule: lower --min-confidence{' or raise --alpha' if rules.p_value is not None else ''} to see more.\n")
     elif len(rules) > top:
-        line.append(f"{len(rules) - top:,} more rules{'' if out else '; --out writes all of them'}.\n")
+        line.append(f"{_plural(len(rules) - top, 'more rule')}{'' if out else '; --out writes all of them'}.\n")
     if not certificate.holds:
         return line.append(f"{verdict(certificate)}: do not rely on these sets and rules.", style="bold red")
     return line.append(verdict(certificate), style=STYLES[certificate.kind]).append(f": {certificate.checks[-1].claim}.")
@@ -162,6 +163,10 @@ def _texts(rules: Rules, side: str) -> np.ndarray:
     return texts
 
 
+def _plural(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def _number(value: float, name: str) -> str:
     if name == "count":
         return f"{value:,.0f}"
@@ -171,5 +176,4 @@ def _number(value: float, name: str) -> str:
 def _with_options(message: str) -> str:
     """Call parameters by the names that they have here."""
     message = message.replace("all that memory_limit has", "all that memory has").replace(", or raise memory_limit", "")
-    message = message.replace("Set max_length, or raise memory_limit.", "Set --max-length.")
-    return message.replace("min_support=", "--min-support ").replace("set max_length", "set --max-length")
+    return message.replace("min_support=", "--min-support ").replace("et max_length", "et --max-length")

@@ -89,6 +89,8 @@ def tiny_fit(estimator: Any, n_columns: int, dtype: str, layout: str, access: st
         for verb in ("predict", "predict_proba", "transform"):
             if hasattr(model, verb):
                 getattr(model, verb)(X)
+        if hasattr(model, "rules") and not options:  # as `lemmata rules` asks for them
+            model.rules(test="fisher")
         with suppress(NotImplementedError):  # an estimator that has no certificate yet
             model.certify(X, *target, **options)
 
