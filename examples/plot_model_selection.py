@@ -48,7 +48,7 @@ plt.show()
 # ------------------------------------------
 # The likelihood of held-out rows needs no count of parameters. It is nearly flat around the true number. The circle has the
 # least mean over folds, and the square is the smallest number within one standard error of it, below the dotted line: with
-# five folds that differ so much the rule is too modest, and misses one of the two clouds that are near each other. Stability
+# five folds that differ so much the rule is too modest, and takes the two clouds that are near each other for one. Stability
 # compares how k-means divides two samples of the points: 0 where both agree, 1 where they agree no more than labels by chance.
 # It does not say one number, but which are not there: two and five can be trusted, three and four cannot.
 
