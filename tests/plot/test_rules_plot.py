@@ -141,6 +141,7 @@ def test_a_free_spot_is_beside_or_nowhere():
     place = np.array([30.0, 30.0])
     assert free_spot(place, size, 5.0, frame, np.array([[0.0, 0.0, 60.0, 60.0]]), far) is None
     assert free_spot(place, np.array([70.0, 10.0]), 5.0, frame, np.empty((0, 4)), far) is None  # wider than the axes
+    assert free_spot(place, size, 5.0, frame, np.array([[25.0, 25.0, 35.0, 35.0]]), far) is None  # its point is hidden
     crowd = place + np.array([[15.0, 0.0]] * 9)
     middle, away = free_spot(place, size, 5.0, frame, np.empty((0, 4)), crowd)
     assert_array_equal(middle, [15.0, 30.0])  # on the other side
