@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,6 @@ from lemmata.cli import baskets as reading
 from lemmata.cli import rules as work
 from lemmata.cli.baskets import paired, read_baskets, see
 from lemmata.cli.warm import tiny_fits
-from lemmata.cluster import KMeans
 from lemmata.core.table import Table, read_table
 
 GOODS = ("bread", "butter", "cheese", "jam", "tea", "wine")
@@ -393,7 +392,7 @@ def test_what_is_wrong_with_large_files_is_one_sentence(folder, monkeypatch, arg
 
 
 def test_fit_tells_of_rules_where_all_columns_are_yes_or_no(folder, monkeypatch):
-    offer(monkeypatch, KMeans)
+    offer(monkeypatch)  # of no models: the line comes before any fit
     hint = "all columns are yes or no; what goes together: lemmata rules items.csv\n"
     assert hint in run("fit", "items.csv").stdout
     table = items_table(bought())
@@ -407,10 +406,9 @@ def test_rules_are_warmed(monkeypatch):
     rules = Apriori.rules
     monkeypatch.setattr(Apriori, "rules", lambda self, **options: asked.append(options) or rules(self, **options))
     offer(monkeypatch, Apriori)
-    for _, tiny_fit in tiny_fits():
+    for _, tiny_fit in islice(tiny_fits(), 3):  # without weights, and with two kinds of them, which the test cannot count
         tiny_fit()
-    assert asked
-    assert all(options["test"] == "fisher" for options in asked)
+    assert asked == [{"test": "fisher"}]
 
 
 def test_help_has_an_example():
