@@ -239,6 +239,12 @@ def test_more_sets_than_memory_are_said(algorithm):
         ([["a"]], {"min_support": 1.5}, "min_support"),
         ([["a"]], {"min_support": 0}, "min_support"),
         ([["a"]], {"max_length": 0}, "max_length"),
+        ([["a"]], {"min_support": True}, "min_support"),
+        ([["a", None]], {}, "leave out what is missing"),
+        ([["a", float("nan")]], {}, "leave out what is missing"),
+        ([[0, 1, 1], [1, 0, 0]], {}, "table of zeros and ones"),
+        (["ab", "b"], {}, "read as files"),
+        (pd.DataFrame({"order": [1, 1], "item": ["a", "b"]}), {}, r"columns=\[basket, item\]"),
     ],
 )
 def test_bad_input_gets_a_clear_sentence(baskets, options, told):

@@ -67,8 +67,11 @@ def test_thresholds():
     assert len(lifted) == (everything["lift"] >= 1.2 * (1 - 1e-12)).sum() > 0
     short = association_rules(T, min_support=0.05, min_confidence=0.3, max_consequent=1)
     assert len(short) == sum(len(side) == 1 for side in everything["consequent"])
-    assert short.n_tests == sum(len(s) for s in frequent_itemsets(T, 0.05)["itemset"] if len(s) > 1)
-    assert everything.n_tests == sum(2 ** len(s) - 2 for s in frequent_itemsets(T, 0.05)["itemset"])
+    sets = frequent_itemsets(T, 0.05)["itemset"].tolist()
+    assert everything.n_tests == sum(a != b for a in sets for b in sets)
+    assert short.n_tests == sum(a != b for a in sets for b in sets if len(b) == 1)
+    pairs = association_rules(T, min_support=0.05, max_length=2)
+    assert pairs.n_tests == sum(len(s) == 1 for s in sets) * (sum(len(s) == 1 for s in sets) - 1)
     never = association_rules([["a", "b"], ["a", "b"], ["c"]], min_confidence=1.0)
     assert np.isinf(never["conviction"]).all()
 
@@ -129,6 +132,17 @@ def test_independent_items_have_hardly_a_significant_rule(correction):
     assert false < 20
 
 
+@pytest.mark.parametrize("correction", ["holm", "bh"])
+def test_pairs_that_are_frequent_by_chance_are_not_significant(correction):
+    """Of 300 rare items some 45,000 pairs could meet, and those that meet most often are the ones that are reported."""
+    false = 0
+    for seed in range(40):
+        T = np.random.default_rng(seed).random((400, 300)) < 0.05
+        found = association_rules(T, min_support=6, min_confidence=0.0, test="fisher", correction=correction, alpha=0.05)
+        false += len(found) > 0
+    assert false <= 7  # of 40 at 5 % more would be seen once in 500 times
+
+
 def test_rules_that_are_written_are_the_rules(tmp_path):
     T = table(4, n=200, p=12)
     options = {"min_support": 0.02, "min_confidence": 0.3, "test": "fisher", "correction": "bonferroni", "alpha": 1.0}
@@ -164,6 +178,25 @@ def test_no_rule_is_a_frame_too(tmp_path):
 def test_bad_thresholds_get_a_clear_sentence(options, told):
     with pytest.raises(ValueError, match=told):
         association_rules(FIVE, **options)
+
+
+def test_sets_that_were_found_already_take_no_thresholds_of_baskets():
+    found = frequent_itemsets(FIVE, 0.4)
+    with pytest.raises(ValueError, match="found already"):
+        association_rules(found, min_support=0.9)
+    with pytest.raises(ValueError, match="before to_pandas"):
+        association_rules(found.to_pandas())
+
+
+def test_rows_of_rules():
+    rules = association_rules(FIVE, min_support=0.4, min_confidence=0.0)
+    assert len(rules.take([])) == 0
+    assert rules[1:3]["count"].tolist() == rules["count"][1:3].tolist()
+    assert len(rules[rules["lift"] < 1]) == (rules["lift"] < 1).sum()
+    with pytest.raises(ValueError, match="holds sets"):
+        rules.sort("antecedent")
+    with pytest.raises(KeyError, match="there are antecedent"):
+        rules["lft"]
 
 
 def test_weights_that_are_not_whole_have_no_exact_test():

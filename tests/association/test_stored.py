@@ -73,8 +73,19 @@ def test_lists_on_dask(baskets):
     model = Apriori(0.1).fit(series)
     assert by_set(model.itemsets_) == expected
     assert model.certify(series).holds
+    with pytest.raises(ValueError, match="turned the lists into text"):
+        Apriori(0.1).fit(dd.from_pandas(pd.Series(baskets), npartitions=2))
     frame = series.to_frame("basket")
     assert by_set(Apriori(0.1, columns="basket").fit(frame).itemsets_) == expected
+
+
+def test_a_table_on_dask():
+    T = table(9)
+    frame = dd.from_pandas(pd.DataFrame(T, columns=list("abcdefgh")), npartitions=3)
+    model = Apriori(0.1).fit(frame)
+    expected = {frozenset("abcdefgh"[j] for j in chosen): n for chosen, n in by_set(frequent_itemsets(T, 0.1)).items()}
+    assert by_set(model.itemsets_) == expected
+    assert model.certify(frame).holds
 
 
 def test_numbers_as_items(baskets, tmp_path):

@@ -32,6 +32,7 @@ def test_every_estimator_draws_its_problem(cls):
     rows = "ClusterDisplay" if gaussians(model) is None else "MixtureDisplay"
     if hasattr(model, "transform") and not hasattr(model, "predict") and gaussians(model) is None:
         rows = "TopicWordsDisplay" if hasattr(model, "top_words") else "ScoresDisplay"
+    rows = "RulesDisplay" if hasattr(model, "itemsets_") else rows
     rows = "StatesDisplay" if hasattr(model, "decode") else "NeighborGraphDisplay" if hasattr(model, "kneighbors") else rows
     boundary = "MarginDisplay" if hasattr(model, "decision_function_shape") else "BoundaryDisplay"
     tags = get_tags(model).input_tags
@@ -49,6 +50,8 @@ def test_without_rows_there_is_the_fit_or_a_sentence(cls):
     model = task.fit()
     if hasattr(model, "tree_"):
         assert model.plot().tree is model.tree_
+    elif hasattr(model, "itemsets_"):
+        assert isinstance(model.plot(), plot.RulesDisplay)
     elif hasattr(model, "train_errors_"):
         assert_array_equal(model.plot().curves["training"], model.train_errors_)
     elif hasattr(model, "train_score_"):

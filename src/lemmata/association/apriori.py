@@ -48,7 +48,8 @@ class Apriori(TransformerMixin, Estimator):
     strict : Whether sets of exactly this support are left out.
     max_length : Most items of a set; None for any number.
     algorithm : "depth" (vertical and depth first: bits of all baskets on dense tables, of an item's baskets on sparse ones),
-        "levels" (Apriori: level by level, candidates pruned by their subsets), or "auto".
+        "levels" (Apriori: level by level, candidates pruned by their subsets), or "auto": depth first, but for pairs alone on
+        dense tables.
     columns : Of a frame or Parquet files: the column of lists, or those of the baskets and of the items. A column of lists is
         found by itself if there is but one.
     memory_limit : Bytes that the found sets may take; if there are more, the error names the support to ask for.
@@ -124,24 +125,21 @@ class Apriori(TransformerMixin, Estimator):
         if isinstance(source, Baskets):
             self.minimum_ = self._minimum(source.total)
             names, total, whole = source.items, source.total, is_whole(source.weight)
-            found = self._found(frequent_or_told, source, self.minimum_, algorithm=self._algorithm(), verbose=self.verbose)
+            found = self._found(frequent_or_told, source, self.minimum_, algorithm=self.algorithm, verbose=self.verbose)
         else:
-            share, total = self._share(source)
-            names, found, candidates = self._found(frequent_in_parts, source, share, self.strict, algorithm=self._algorithm())
+            share = self.min_support / source.reduce(total_block) if self._counts() else self.min_support
+            names, found, candidates = self._found(frequent_in_parts, source, share, self.strict, algorithm=self.algorithm)
             total, whole = candidates.total, candidates.whole
             self.minimum_ = self._minimum(total)
         if hasattr(self, "feature_names_in_"):
             names = self.feature_names_in_[names]
-        self.itemsets_ = itemsets_of(names, found, total, whole)
+        self.itemsets_ = itemsets_of(names, found, total, whole, self.max_length)
         return self
 
     def _found(self, mine, *arguments, **options):
         """Mine within the memory there is."""
         longest = NO_LIMIT if self.max_length is None else self.max_length
         return mine(*arguments, longest=longest, memory=self.memory_limit, **options)
-
-    def _algorithm(self):
-        return "depth" if self.algorithm == "auto" else self.algorithm
 
     def _minimum(self, total):
         """Give the least support as a number of baskets."""
@@ -151,15 +149,10 @@ class Apriori(TransformerMixin, Estimator):
     def _counts(self):
         return isinstance(self.min_support, Integral)
 
-    def _share(self, parts):
-        """Give the least support as a share, for which stored baskets must be counted if it is a number of them."""
-        if not self._counts():
-            return self.min_support, None
-        total = parts.reduce(total_block)
-        return self.min_support / total, total
-
     def _source(self, X, sample_weight, reset):
         """Read baskets: into memory, or as parts if they are stored."""
+        if isinstance(self.min_support, bool):
+            raise ValueError(f"min_support must be a share of (0, 1] or a number of baskets, got {self.min_support}.")
         if not is_table(X, self.columns):
             if reset:
                 for name in ("n_features_in_", "feature_names_in_"):

@@ -179,6 +179,11 @@ def of_lists(lists, weight=NOTHING):
         codes = np.fromiter(map(number.__getitem__, chain.from_iterable(lists)), dtype=np.int32, count=int(lengths.sum()))
     except TypeError as error:
         raise ValueError(f"An item must be something that a set can hold, such as text or a number: {error}.") from None
+    missing = [name for name in number if name is None or name != name]
+    if missing:
+        raise ValueError(f"A basket holds the item {missing[0]}, which is none: leave out what is missing.")
+    if len(lists) > 1 and set(number) <= {0, 1} and lengths.min() == lengths.max() > 2:
+        raise ValueError("These lists are a table of zeros and ones, not of items: give it as an array, np.array(...).")
     items, slot = sorted_names(list(number))
     return Baskets(items, renumbered(np.concatenate([[0], np.cumsum(lengths)]), codes, slot), weight)
 

@@ -67,6 +67,16 @@ class SetColumn(NamedTuple):
         return pa.LargeListArray.from_arrays(pa.array(self.indptr.astype(np.int64, copy=False)), values)
 
 
+def row_numbers(rows):
+    """Give rows that are told by their numbers or a mask as an array; no rows at all are whole numbers too.
+
+    >>> row_numbers([]).dtype.kind
+    'i'
+    """
+    rows = np.asarray(rows)
+    return rows if rows.size else rows.astype(np.int64)
+
+
 class Frame:
     """Named columns of equal length; `frame["support"]` is an array, `frame["itemset"]` an array of frozensets.
 
@@ -92,8 +102,12 @@ class Frame:
         return iter(self.columns)
 
     def __getitem__(self, name):
-        column = self._columns()[name]
-        return column.objects() if isinstance(column, SetColumn) else column
+        if not isinstance(name, str):  # rows: a slice, a mask, or numbers
+            return self.take(np.arange(len(self))[name] if isinstance(name, slice) else name)
+        columns = self._columns()
+        if name not in columns:
+            raise KeyError(f"There is no column {name!r}; there are {', '.join(columns)}.")
+        return columns[name].objects() if isinstance(columns[name], SetColumn) else columns[name]
 
     def __bool__(self):
         return len(self) > 0
@@ -104,6 +118,8 @@ class Frame:
 
     def sort(self, by, *, descending=True):
         """Order the rows by a column of numbers; equal ones stay as they are."""
+        if isinstance(self._columns().get(by), SetColumn):
+            raise ValueError(f"Column {by!r} holds sets, which have no order: sort by a column of numbers.")
         values = np.asarray(self[by], dtype=float)
         return self.take(np.argsort(-values if descending else values, kind="stable"))
 

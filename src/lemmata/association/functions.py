@@ -46,7 +46,7 @@ def frequent_itemsets(
 def association_rules(
     baskets_or_itemsets,
     *,
-    min_support=0.1,
+    min_support=None,
     min_confidence=0.8,
     min_lift=None,
     max_length=None,
@@ -65,7 +65,7 @@ def association_rules(
     ----------
     baskets_or_itemsets : Baskets in any form (see `Apriori`), or what `frequent_itemsets` found in them, which is all that is
         needed: no basket is counted again.
-    min_support, max_length, columns, sample_weight : See `frequent_itemsets`; of baskets only.
+    min_support, max_length, columns, sample_weight : See `frequent_itemsets`; of baskets only. Default of min_support: 0.1.
     min_confidence : Least share of the baskets with A that hold B too.
     min_lift : Least ratio of that share to the share of all baskets that hold B.
     max_consequent : Most items of B.
@@ -87,11 +87,18 @@ def association_rules(
     >>> association_rules(baskets, min_confidence=0.9, test="fisher", correction="holm", alpha=0.01)
     Rules: 1 rows
       antecedent  consequent  support  confidence   lift  leverage  conviction  count    p_value  adjusted_p_value
-      {milk}      {tea}           0.5           1  1.333     0.125         inf     40  3.899e-08         7.798e-08
+      {milk}      {tea}           0.5           1  1.333     0.125         inf     40  3.899e-08         4.679e-07
     """
     options = {"test": test, "correction": correction, "alpha": alpha, "to": to, "verbose": verbose}
     itemsets = baskets_or_itemsets
-    if not isinstance(itemsets, Itemsets):
-        model = Apriori(min_support, max_length=max_length, columns=columns, verbose=verbose)
+    if isinstance(itemsets, Itemsets):
+        if any(given is not None for given in (min_support, max_length, columns, sample_weight)):
+            raise ValueError(
+                "min_support, max_length, columns and sample_weight belong to baskets: these sets were found already."
+            )
+    else:
+        if "itemset" in getattr(itemsets, "columns", ()):
+            raise ValueError("This frame holds sets: give what frequent_itemsets returned, before to_pandas() and the like.")
+        model = Apriori(0.1 if min_support is None else min_support, max_length=max_length, columns=columns, verbose=verbose)
         itemsets = model.fit(itemsets, sample_weight=sample_weight).itemsets_
     return rules_of(itemsets, min_confidence=min_confidence, min_lift=min_lift, max_consequent=max_consequent, **options)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lemmata.association.frame import Frame, SetColumn
+from lemmata.association.frame import Frame, SetColumn, row_numbers
 from lemmata.association.trie import Trie, items_of, lengths_of, row_of, unfolded
 from lemmata.core.kernel import kernel
 
@@ -23,6 +23,7 @@ class Itemsets(Frame):
     indptr, indices : Numbers of the items of set i, ascending, in indices[indptr[i]:indptr[i + 1]].
     count : Baskets that hold each set (by weight, if baskets have weights).
     n_baskets : Number of all baskets, by weight.
+    max_length : Most items that a set was allowed to have, None for any number.
 
     Examples
     --------
@@ -43,6 +44,7 @@ class Itemsets(Frame):
     indices: np.ndarray
     count: np.ndarray
     n_baskets: float
+    max_length: int | None = None
 
     @property
     def support(self):
@@ -65,8 +67,9 @@ class Itemsets(Frame):
         >>> found.take(found.length == 2)["itemset"].tolist() == [{"tea", "milk"}]
         True
         """
+        rows = row_numbers(rows)
         kept = SetColumn(self.items, self.indptr, self.indices).take(rows)
-        return Itemsets(self.items, kept.indptr, kept.indices, self.count[rows], self.n_baskets)
+        return Itemsets(self.items, kept.indptr, kept.indices, self.count[rows], self.n_baskets, self.max_length)
 
     def trie(self):
         """Give the sets as a trie; if not all frequent sets are there, that is an error."""
@@ -100,11 +103,11 @@ class Itemsets(Frame):
         return self.take(~covered(self.trie(), self.count, same_support=False))
 
 
-def itemsets_of(names, found, total, whole):
+def itemsets_of(names, found, total, whole, max_length=None):
     """Make the result of what was found: names of all items, the found sets, the number of baskets; whole counts stay whole."""
     indptr = np.concatenate([[0], np.cumsum(lengths_of(found.trie))])
     count = np.rint(found.support).astype(np.int64) if whole else found.support
-    return Itemsets(names[found.chosen], indptr, unfolded(found.trie, indptr), count, total)
+    return Itemsets(names[found.chosen], indptr, unfolded(found.trie, indptr), count, total, max_length)
 
 
 @kernel

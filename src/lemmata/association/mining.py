@@ -66,7 +66,7 @@ def _room(baskets, minimum, memory, options):
     return "Set max_length, or raise memory_limit."
 
 
-def frequent(baskets, minimum, *, longest=NO_LIMIT, memory=1 << 30, algorithm="depth", verbose=0):
+def frequent(baskets, minimum, *, longest=NO_LIMIT, memory=1 << 30, algorithm="auto", verbose=0):
     """Find all sets of at least this support.
 
     Parameters
@@ -75,7 +75,8 @@ def frequent(baskets, minimum, *, longest=NO_LIMIT, memory=1 << 30, algorithm="d
     minimum : Least support, in baskets (by weight).
     longest : Most items of a set.
     memory : Bytes that the sets may take while they are found; more sets than that are an error.
-    algorithm : "depth" (vertical, depth first) or "levels" (Apriori).
+    algorithm : "depth" (vertical, depth first), "levels" (Apriori), or "auto": by levels if only pairs are asked for and the
+        table is dense, else depth first.
 
     Examples
     --------
@@ -90,10 +91,11 @@ def frequent(baskets, minimum, *, longest=NO_LIMIT, memory=1 << 30, algorithm="d
     if longest < 2 or len(chosen) < 2:
         return Found(chosen, *in_order(len(chosen), [], [singles]))
     limits = minimum, min(longest, NO_LIMIT), max(memory // SET_BYTES, 1)
-    if algorithm == "levels":
+    dense = is_dense(baskets, singles)
+    if algorithm == "levels" or (algorithm == "auto" and dense and longest == 2):  # pairs have no depth
         return Found(chosen, *_by_levels(baskets, chosen, singles, limits, memory, verbose))
     order = np.argsort(singles, kind="stable")  # rank of an item: rarest first, so that few baskets are looked at most often
-    parts = _by_depth(baskets, chosen[order], limits, verbose, dense=is_dense(baskets, singles))
+    parts = _by_depth(baskets, chosen[order], limits, verbose, dense)
     return Found(chosen, *_unranked(order, singles, parts))
 
 
@@ -123,7 +125,7 @@ def _by_depth(baskets, ranked, limits, verbose, dense):
         part = mine(j)
         with gate:
             count.append(len(part[1]))
-            if sum(count) > limits[-1]:
+            if sum(count) + m > limits[-1]:
                 raise TooManySets
         return part
 

@@ -1,5 +1,7 @@
 """Which form do these baskets have? Lists, a column of lists, pairs in two columns, or a table with a column for each item."""
 
+from pathlib import Path
+
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
@@ -37,7 +39,8 @@ def is_table(X, columns):
     if columns is not None:
         return False
     if is_path(X):
-        return list_column(X) is None
+        none = isinstance(X, (list, tuple)) and not any(Path(name).exists() for name in X)
+        return not none and list_column(X) is None
     if is_dask(X):
         return X.ndim == 2
     if is_stored(X):
@@ -48,6 +51,12 @@ def is_table(X, columns):
         return len(X) > 0 and isinstance(X[0], (list, tuple)) and len(X[0]) > 0 and isinstance(X[0][0], (float, bool))
     frame = _frame(X)
     if hasattr(frame, "columns"):
+        words = [name for name, kind in frame.schema.items() if str(kind) in ("String", "Categorical", "Enum")]
+        if words and len(frame.columns) <= 3:
+            raise ValueError(
+                f"Column {words[0]!r} holds text: for pairs name the columns, columns=[basket, item]; a table has a column "
+                "for each item, true where it is there."
+            )
         return _lists(frame) is None
     return not hasattr(frame, "to_list") and hasattr(X, "__array__")
 
@@ -60,6 +69,8 @@ def booleans(X):
     """
     if isinstance(X, np.ndarray):
         return X if X.dtype == bool and X.ndim == 2 else None
+    if is_stored(X):
+        return None
     frame = _frame(X)
     if not hasattr(frame, "columns") or any(str(kind) != "Boolean" for kind in frame.schema.values()):
         return None
@@ -76,6 +87,10 @@ def read(X, columns, sample_weight):
     columns = [columns] if isinstance(columns, str) else columns
     if columns is not None and len(columns) not in (1, 2):
         raise ValueError(f"columns names a column of lists, or one of baskets and one of items; got {list(columns)}.")
+    if isinstance(X, (list, tuple)) and is_path(X) and not any(Path(name).exists() for name in X):
+        raise ValueError(
+            f"A list of text is read as files, and there is none of them: a basket is a list of items, [{X[0]!r}]."
+        )
     if is_path(X) or is_dask(X):
         if sample_weight is not None:
             raise ValueError("Stored baskets take no weights: repeat them, or read them as lists.")
@@ -138,6 +153,10 @@ def _series(X, columns):
     """Give the column of lists of a Dask frame, or a series as it is."""
     if columns is not None and len(columns) != 1:
         raise ValueError("Pairs on Dask may be cut between partitions: group them into a column of lists first.")
-    if X.ndim == 1:
-        return X
-    return _named(X, columns)[columns[0]]
+    series = X if X.ndim == 1 else _named(X, columns)[columns[0]]
+    if str(series.dtype).startswith("string"):
+        raise ValueError(
+            "Dask has turned the lists into text: make the frame under "
+            'dask.config.set({"dataframe.convert-string": False}), or read Parquet files by their path.'
+        )
+    return series

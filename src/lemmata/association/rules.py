@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lemmata.association.frame import Frame, SetColumn
+from lemmata.association.frame import Frame, SetColumn, row_numbers
 from lemmata.association.itemsets import Itemsets
 from lemmata.association.significance import CORRECTIONS, adjusted, chi_squared, fisher
 from lemmata.association.trie import items_of, row_of
@@ -90,7 +90,7 @@ class Rules(Frame):
     itemsets : All frequent sets.
     rows : (n_rules, 3), rows of A ∪ B, of A and of B among them.
     p_value, adjusted_p_value : (n_rules,) or None.
-    n_tests : Number of rules that could have been reported, for which p-values were adjusted.
+    n_tests : Number of pairs of frequent sets that could have met, for which p-values are adjusted; see `significance`.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class Rules(Frame):
 
     def take(self, rows):
         """Keep some rules, by their numbers or a mask."""
-        rows = np.asarray(rows)
+        rows = row_numbers(rows)
         tested = (None if p is None else p[rows] for p in (self.p_value, self.adjusted_p_value))
         return Rules(self.itemsets, self.rows[rows], self.n_tests, *tested)
 
@@ -170,7 +170,7 @@ def rules_of(
             rules = rules[both * itemsets.n_baskets >= min_lift * one * other * (1 - ROUNDING)]
         return rules
 
-    n_tests = number_of_cuts(lengths, most)
+    n_tests = number_of_pairs(lengths, most, itemsets.max_length)
     tasks = range(-(-(len(count) - n_items) // SETS))
     if to is not None:
         if correction not in (None, "bonferroni"):
@@ -201,17 +201,19 @@ def check_thresholds(min_confidence, min_lift, max_consequent, test, correction,
         raise ValueError(f"alpha must be None or a level of (0, 1], got {alpha!r}.")
 
 
-def number_of_cuts(lengths, most):
-    """Count the ways to cut sets in two with at most so many items on the right.
+def number_of_pairs(lengths, most, longest=None):
+    """Count the ordered pairs of different sets with at most so many items on the right, and so many in all.
 
-    >>> number_of_cuts(np.array([1, 2, 3]), 62), number_of_cuts(np.array([1, 2, 3]), 1)
-    (8, 5)
+    >>> number_of_pairs(np.array([1, 1, 1, 2]), 62), number_of_pairs(np.array([1, 1, 1, 2]), 1, longest=2)
+    (12, 6)
     """
-    from math import comb
-
     sizes, sets = np.unique(lengths, return_counts=True)
-    ways = [sum(comb(int(k), j) for j in range(1, min(int(k) - 1, most) + 1)) for k in sizes]
-    return sum(int(n) * way for n, way in zip(sets, ways, strict=True))
+    pairs = 0
+    for a, n in zip(sizes.tolist(), sets.tolist(), strict=True):
+        for b, k in zip(sizes.tolist(), sets.tolist(), strict=True):
+            if b <= most and (longest is None or a + b <= longest):
+                pairs += n * (k - (a == b))
+    return pairs
 
 
 def tested(rules, test, correction, alpha):

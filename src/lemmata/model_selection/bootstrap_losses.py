@@ -122,7 +122,9 @@ def squared_parts(y, predictions):
     mean = np.where(seen, predictions, 0.0).sum(axis=0) / np.where(m > 0, m, np.nan)
     total = np.where(seen, (predictions - mean) ** 2, 0.0).sum(axis=0)
     variance = total / np.where(m > 1, m - 1, np.nan)
-    return variance, (y - mean) ** 2 - variance / m
+    if (m > 1).any():  # of a row that a single bag leaves out nobody knows how predictions vary: as those of the others do
+        variance[m == 1] = variance[m > 1].mean()
+    return variance, (y - mean) ** 2 + total / m - variance
 
 
 def zero_one_parts(labels, y, predictions, seen):

@@ -21,7 +21,7 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import adjusted_rand_score
 
 from lemmata.core.estimator import Estimator
@@ -96,6 +96,9 @@ def stability(estimator, X, *, n_resamples=20, halves=False, sample_weight=None,
     """
     if not isinstance(n_resamples, Integral) or isinstance(n_resamples, bool) or n_resamples < 1:
         raise ValueError(f"n_resamples must be a whole number of at least 1, got {n_resamples!r}.")
+    if is_classifier(estimator) or is_regressor(estimator):
+        name = type(estimator).__name__
+        raise ValueError(f"Stability compares groups of rows, and {name} makes none: give it a clusterer or a mixture.")
     data = Data.of(X, None, sample_weight)
     rows = np.arange(count_rows(data.X))
     if data.weight is not None:

@@ -74,8 +74,9 @@ class StabilitySelection:
 
     @property
     def expected_false(self):
-        """Bound q²/((2π − 1)p) of the expected number of columns kept in error."""
-        return self.n_chosen**2 / ((2 * self.threshold - 1) * self.chosen.shape[2])
+        """Bound q²/((2π − 1)p) of the expected number of columns kept in error; no more than there are columns."""
+        p = self.chosen.shape[2]
+        return min(self.n_chosen**2 / ((2 * self.threshold - 1) * p), float(p))
 
     def at(self, threshold):
         """Give the same choices under another threshold."""

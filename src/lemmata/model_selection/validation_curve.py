@@ -66,9 +66,9 @@ def validation_curve(
     estimator,
     X,
     y=None,
+    param_name=None,
+    param_range=None,
     *,
-    param_name,
-    param_range,
     cv=5,
     groups=None,
     sample_weight=None,
@@ -98,7 +98,7 @@ def validation_curve(
     >>> curve.best, curve.simplest
     (2, 2)
     """
-    data, values = Data.of(X, y, sample_weight, fit_params), list(param_range)
+    data, values = Data.of(X, y, sample_weight, fit_params), [] if param_range is None else list(param_range)
     if param_name not in estimator.get_params():
         raise ValueError(f"{type(estimator).__name__} has no parameter {param_name!r}; get_params() lists those it has.")
     if not values:
