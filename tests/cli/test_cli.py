@@ -33,7 +33,7 @@ from lemmata.core.table_model import TableModel
 from lemmata.linear_model import LinearRegression
 from lemmata.recommend import ProbabilisticMatrixFactorization
 
-COMMANDS = ("fit", "predict", "certify", "guarantee", "report", "demo", "warm", "version")
+COMMANDS = ("fit", "predict", "certify", "guarantee", "report", "rules", "demo", "warm", "version")
 
 
 def rents(n=60, seed=0):

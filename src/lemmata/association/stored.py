@@ -12,7 +12,7 @@ from lemmata.core.blocks import Blocks
 from lemmata.core.dask_blocks import DaskBlocks
 from lemmata.core.stream import AHEAD, BUFFER, parquet_files, read_ahead
 
-ENTRIES = 1 << 22  # items of the baskets of a part: what mining makes of them takes about 150 MiB
+ENTRIES = 1 << 21  # items of the baskets of a part: what mining makes of them takes about 80 MiB
 BATCH = 1 << 16  # rows read at once
 
 

@@ -1,4 +1,4 @@
-"""The command line: `lemmata fit`, `predict`, `certify`, `guarantee`, `report`, `demo`, `warm`, `version`."""
+"""The command line: `lemmata fit`, `predict`, `certify`, `guarantee`, `report`, `rules`, `demo`, `warm`, `version`."""
 
 from lemmata.cli.commands import app, main
 
