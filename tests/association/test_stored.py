@@ -138,6 +138,12 @@ def test_the_sum_of_candidates_does_not_depend_on_the_order():
     assert left.slack == sum(np.ceil(threshold(0.2, False, 20)) - 1 for _ in range(4))
 
 
+def test_more_sets_than_memory_are_said(tmp_path):
+    path = lists_file(tmp_path / "a.parquet", [list(range(12))] * 20 + [[1], [2]] * 20)
+    with pytest.raises(MemoryError, match=r"More than 100 sets .* has room"):
+        Apriori(0.1, memory_limit=8_000).fit(path)
+
+
 def test_bad_files_get_a_clear_sentence(tmp_path):
     path = lists_file(tmp_path / "a.parquet", [["tea", None], ["milk"]])
     with pytest.raises(ValueError, match="item that is missing"):

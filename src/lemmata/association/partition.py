@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lemmata.association.baskets import is_whole
-from lemmata.association.mining import Found, frequent
+from lemmata.association.mining import Found, frequent_or_told
 from lemmata.association.trie import Trie, count_sets, lengths_of
 from lemmata.core.config import config
 
@@ -74,7 +74,7 @@ def mine_block(baskets, share, strict, longest, memory, algorithm):
     """Find the sets that are in a share of the baskets of a part."""
     least = threshold(share, strict, baskets.total)
     with config(n_threads=1):  # parts have threads already
-        found = frequent(baskets, least, longest=longest, memory=memory, algorithm=algorithm)
+        found = frequent_or_told(baskets, least, longest=longest, memory=memory, algorithm=algorithm)
     whole = is_whole(baskets.weight)
     slack = max(np.ceil(least) - 1, 0) if whole else least
     support = found.support
