@@ -127,8 +127,7 @@ def test_independent_items_have_hardly_a_significant_rule(correction):
         rng = np.random.default_rng(seed)
         T = rng.random((200, 8)) < 0.4
         found = association_rules(T, min_support=0.05, min_confidence=0.0, test="fisher", correction=correction, alpha=0.05)
-        pairs = [len(a) + len(b) == 2 for a, b in zip(found["antecedent"], found["consequent"], strict=True)]
-        false += any(pairs)
+        false += len(found) > 0
     assert false < 20
 
 

@@ -38,7 +38,6 @@ def candidates(trie, first, last):
     for a in range(first, last):
         most += siblings_end(trie, a) - a - 1
     rows, items, n = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32), 0
-    own, reduced = items_of(trie, first), np.empty(0, dtype=np.int32)
     for a in range(first, last):
         own = items_of(trie, a)
         reduced = np.empty(len(own), dtype=np.int32)

@@ -9,7 +9,8 @@ Among m tests some are small by chance. Bonferroni and Holm keep the probability
 Hochberg the expected share of false rules (for tests that depend positively on each other; Benjamini and Yekutieli for all).
 m must count all rules that could have been reported. A is tested given how often A and B occur, so that both be frequent is no
 choice by the outcome; that A and B be frequent together is one. So every ordered pair of frequent sets counts, also those that
-never meet: to replace the p-value of a rule that was left out by 1 keeps every one of these promises.
+never meet, and to replace the p-value of a rule that was left out by 1 only raises it. Between single items that keeps every
+one of these promises. Which longer sets are frequent is an outcome itself, so that for them it is a caution and no theorem.
 
 [1] Loader, Bell Labs (2000). [2] Holm, Scand. J. Stat. 6 (1979). [3] Benjamini & Hochberg, JRSS B 57 (1995).
 [4] Benjamini & Yekutieli, Ann. Stat. 29 (2001). [5] Webb, Machine Learning 68 (2007).
