@@ -86,6 +86,28 @@ def test_the_law_of_partitions_is_that_of_customers_sitting_down(n, alpha):
 
 
 @pytest.mark.item("MSL-10")
+@pytest.mark.parametrize(("n", "alpha"), [(4, 0.5), (7, 2.0)])
+def test_the_number_of_clusters_has_stirlings_numbers(n, alpha):
+    """P(k clusters) = |s(n, k)| αᵏ / α(α + 1)…(α + n − 1): those of x(x + 1)…(x + n − 1) written out by powers of x."""
+    stirling = np.polynomial.Polynomial.fromroots(-np.arange(n)).coef
+    masses = stirling * alpha ** np.arange(n + 1) / np.prod(alpha + np.arange(n))
+    partitions = Partitions(alpha).listed(n)
+    logs = Partitions(alpha).log_labels(np.stack([(partitions == c).sum(axis=1) for c in range(n)], axis=1))
+    found = np.bincount(partitions.max(axis=1) + 1, weights=np.exp(logs))
+    np.testing.assert_allclose(found, masses, rtol=1e-12, atol=1e-15)
+    assert masses @ np.arange(n + 1) == pytest.approx(expected_clusters(alpha, n), rel=1e-12)
+
+
+@pytest.mark.parametrize(("alpha", "clusters"), [(1e-320, 1), (1e-300, 1), (1e13, 8), (1e17, 8), (1e300, 8)])
+def test_any_concentration_will_do(alpha, clusters):
+    X = table(8, 2)
+    assert expected_clusters(alpha, 8) == pytest.approx(clusters, rel=1e-10)
+    model = DirichletProcessMixture(alpha, n_sweeps=40, random_state=0).fit(X)
+    assert (model.n_components_ == clusters).all()
+    assert model.certify(X).holds, str(model.certify(X))
+
+
+@pytest.mark.item("MSL-10")
 @pytest.mark.parametrize("n", [2, 4, 6])
 def test_finite_mixtures_with_alpha_over_k_tend_to_the_process(n):
     alpha, partitions = 1.7, all_partitions(n)

@@ -24,7 +24,6 @@ from numbers import Integral, Real
 from os import PathLike
 
 import numpy as np
-from scipy.special import digamma
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,7 +35,7 @@ from lemmata.mixture.gibbs_sampler import ProcessLabels, ProcessSampler
 
 def expected_clusters(alpha, n_rows):
     """Give the mean number of clusters of n rows under a Chinese-restaurant process: Σₙ α/(α + n − 1)."""
-    return float(alpha * (digamma(alpha + n_rows) - digamma(alpha)))
+    return float((alpha / (alpha + np.arange(n_rows))).sum())
 
 
 class DirichletProcessMixture(GibbsMixture):
@@ -141,7 +140,7 @@ class DirichletProcessMixture(GibbsMixture):
 
     def _sampler(self, blocks, prior):
         Y = whitened(blocks, prior)
-        start = int(np.ceil(self._supposed(len(Y)) - 1e-9))  # which is 1 for one row, but for rounding
+        start = min(int(np.ceil(self._supposed(len(Y)) - 1e-9)), len(Y))  # which is 1 for one row, but for rounding
         return ProcessSampler(Y, start, self.alpha, prior.mean_precision, prior.degrees_of_freedom)
 
     def _label_type(self, n_rows):
