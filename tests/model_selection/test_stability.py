@@ -7,11 +7,12 @@ import pytest
 from sklearn import cluster as sklearn_cluster
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, VarianceThreshold, f_regression
 from sklearn.linear_model import Lasso as SklearnLasso
 from sklearn.linear_model import LogisticRegression as SklearnLogisticRegression
 from sklearn.mixture import GaussianMixture as SklearnGaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import lemmata
 from lemmata.cluster import KMeans, KMedoids
@@ -174,7 +175,7 @@ def test_errors_say_what_to_do():
     ):
         with pytest.raises(ValueError, match=match):
             stability_selection(SklearnLasso(), X, y, **options)
-    with pytest.raises(ValueError, match="KMeans has neither coef_ nor feature_importances_, so it chooses no columns"):
+    with pytest.raises(ValueError, match="neither coef_ nor feature_importances_ nor get_support, so it chooses no columns"):
         stability_selection(KMeans(2), X)
 
 
@@ -268,6 +269,36 @@ def test_whatever_has_coefficients_or_importances_will_do(model):
     assert set(found.selected.tolist()) == {2, 11, 23}
     again = stability_selection(model, X, y, threshold=0.9, n_features=4, n_resamples=20, random_state=0)
     assert np.array_equal(found.chosen, again.chosen)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(SelectKBest(f_regression, k=3), StandardScaler(), LinearRegression()),
+        make_pipeline(StandardScaler(), VarianceThreshold(), SelectKBest(f_regression, k=5), SklearnLasso(alpha=0.3)),
+        make_pipeline(SelectFromModel(SklearnLasso(alpha=0.4)), LinearRegression()),
+        SelectKBest(f_regression, k=3),
+        RFE(LinearRegression(), n_features_to_select=3),
+    ],
+)
+def test_what_a_step_leaves_out_is_not_chosen_and_numbers_are_those_of_the_table(model):
+    X, y = regression(1, n=200, size=2.0)
+    X[:, 7] = 1.0  # left out by the threshold, so that later numbers shift
+    found = stability_selection(model, X, y, threshold=0.9, n_resamples=20, random_state=0)
+    assert found.chosen.shape == (10, 2, 30)
+    assert set(found.selected.tolist()) == {2, 11, 23}
+    assert not found.chosen[..., 7].any()
+
+
+def test_a_choice_among_columns_that_are_made_anew_afterwards_is_refused():
+    X, y = regression(1, p=24)
+    made = stability_selection(make_pipeline(PolynomialFeatures(1), LinearRegression()), X, y, n_resamples=2, random_state=0)
+    assert made.chosen.shape[2] == 25
+    model = make_pipeline(SelectKBest(f_regression, k=3), PolynomialFeatures(2), LinearRegression())
+    with pytest.raises(ValueError, match="SelectKBest chooses columns of which PolynomialFeatures makes others"):
+        stability_selection(model, X, y, n_resamples=2)
+    with pytest.raises(ValueError, match="SelectKBest says itself how many columns it chooses: leave n_features out"):
+        stability_selection(SelectKBest(f_regression, k=3), X, y, n_features=2, n_resamples=2)
 
 
 def test_a_column_counts_once_however_many_classes_it_matters_to():

@@ -100,8 +100,9 @@ def stability_selection(
 
     Parameters
     ----------
-    estimator : Anything fitted with `coef_` or `feature_importances_`, ours or scikit-learn's, or a pipeline that ends in one;
-        its columns are those that reach the last step. Scale columns before a penalty, or it chooses by units.
+    estimator : Anything fitted with `coef_` or `feature_importances_`, or that chooses columns itself (`get_support`), ours or
+        scikit-learn's, or a pipeline that ends in one. What a step of it leaves out is not chosen; where a step makes other
+        columns, those count. Scale columns before a penalty, or it chooses by units.
     threshold : Share of the halves, above 1/2 and at most 1, from which on a column is kept.
     n_resamples : Halves to fit to, an even number: they come in pairs.
     n_features : How many columns a half chooses, those with the largest coefficients or importances that are not zero. Default:
@@ -159,7 +160,7 @@ def _pair(estimator, data, rows, n_features, rng):
 
 
 def chosen_columns(model, n_features=None):
-    """Tell which columns a fitted model chose, by its coefficients or importances.
+    """Tell which columns a fitted model chose, of those that a pipeline was given, by its coefficients or importances.
 
     Examples
     --------
@@ -168,11 +169,34 @@ def chosen_columns(model, n_features=None):
     >>> chosen_columns(model).tolist(), chosen_columns(model, 1).tolist()
     ([True, True], [True, False])
     """
-    core, _ = unwrapped(model)
+    core, steps = unwrapped(model)
+    itself = hasattr(core, "get_support")
+    if itself and n_features is not None:
+        raise ValueError(f"{type(core).__name__} says itself how many columns it chooses: leave n_features out.")
+    chosen = core.get_support() if itself else _largest(core, n_features)
+    for i, step in reversed(list(enumerate(steps))):
+        if hasattr(step, "get_support"):
+            kept = step.get_support()
+            chosen, inner = np.zeros(len(kept), dtype=bool), chosen
+            chosen[kept] = inner
+        elif getattr(step, "n_features_in_", len(chosen)) != len(chosen):  # the columns are new from here on
+            before = next((earlier for earlier in steps[:i] if hasattr(earlier, "get_support")), None)
+            if before is not None:
+                raise ValueError(
+                    f"{type(before).__name__} chooses columns of which {type(step).__name__} makes others, so that halves "
+                    "cannot be compared: let the choice come after it."
+                )
+            break
+    return chosen
+
+
+def _largest(core, n_features):
+    """Tell which columns have a coefficient or an importance, and are among the largest if only some are wanted."""
     sizes = getattr(core, "coef_", None)
     sizes = getattr(core, "feature_importances_", None) if sizes is None else sizes
     if sizes is None:
-        raise ValueError(f"{type(core).__name__} has neither coef_ nor feature_importances_, so it chooses no columns.")
+        name = type(core).__name__
+        raise ValueError(f"{name} has neither coef_ nor feature_importances_ nor get_support, so it chooses no columns.")
     sizes = np.abs(sizes.toarray() if hasattr(sizes, "toarray") else np.asarray(sizes, dtype=float))
     sizes = sizes.max(axis=0) if sizes.ndim == 2 else sizes  # of a class each: chosen if for any
     chosen = sizes > 0
