@@ -30,8 +30,9 @@ from lemmata.linear_model import (
     SGDClassifier,
 )
 from lemmata.model_selection import information_criteria
-from lemmata.model_selection.parameter_counts import linear_parameters
+from lemmata.model_selection.parameter_counts import identified_parameters, linear_parameters
 from lemmata.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
+from lemmata.tree import DecisionTreeClassifier
 
 SCALES = np.array([1.0, 10.0, 0.1, 1.0])
 
@@ -124,6 +125,18 @@ def test_a_penalty_for_each_target():
     Y = np.column_stack([y, -y + X[:, 0]])
     found = information_criteria(Ridge([0.5, 50.0]).fit(X, Y), X, Y)
     assert found.counted["coefficients"] == pytest.approx(hat_trace(X, 0.5) + hat_trace(X, 50.0), rel=1e-9)
+    assert found.log_evidence is None
+
+
+def test_coefficients_that_may_not_be_negative_count_where_they_are_not_zero():
+    X, y = draw_rows(2)
+    X = X / SCALES
+    y = y - X[:, :2].sum(axis=1) * 9
+    model = sk.Ridge(3.0, positive=True).fit(X, y)
+    kept = model.coef_ > 0
+    assert 0 < kept.sum() < 4
+    found = information_criteria(model, X, y)
+    assert found.counted["coefficients"] == pytest.approx(hat_trace(X[:, kept], 3.0), rel=1e-9)
     assert found.log_evidence is None
 
 
@@ -308,6 +321,34 @@ def test_a_penalty_with_a_corner_counts_what_is_kept():
     assert information_criteria(model, X / SCALES, y).n_parameters == pytest.approx(kept + 1, rel=1e-9)
 
 
+@pytest.mark.parametrize("legacy", [True, False])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+def test_a_search_for_the_penalty_counts_like_the_penalty_it_found(l1_ratio, legacy):
+    X, y = draw_rows(14, n=120, classes=2)
+    options = {"solver": "saga", "tol": 1e-8, "max_iter": 100_000}
+    searched = sk.LogisticRegressionCV(
+        Cs=[0.05], l1_ratios=(l1_ratio,), scoring="neg_log_loss", use_legacy_attributes=legacy, cv=3, **options
+    ).fit(X / SCALES, y)
+    plain = sk.LogisticRegression(C=0.05, l1_ratio=l1_ratio, **options).fit(X / SCALES, y)
+    found, expected = (information_criteria(model, X / SCALES, y) for model in (searched, plain))
+    assert (found.bic, found.n_parameters) == pytest.approx((expected.bic, expected.n_parameters), rel=1e-5)  # two fits
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sk.LogisticRegression(class_weight="balanced"),
+        sk.SGDClassifier("log_loss", class_weight={0: 2.0}),
+        sk_tree.DecisionTreeClassifier(class_weight="balanced", max_depth=2),
+        DecisionTreeClassifier(class_weight={0: 3.0}, max_depth=2),
+    ],
+)
+def test_weights_of_classes_are_weights_of_rows_or_refused(model):
+    X, y = draw_rows(15, classes=2)
+    with pytest.raises(ValueError, match="with class_weight maximized the likelihood of rows that weigh otherwise"):
+        information_criteria(model.fit(X / SCALES, y), X / SCALES, y)
+
+
 def test_probit_and_stochastic_gradients():
     X, y = draw_rows(15, classes=2)
     model = ProbitRegression(np.inf).fit(X, y)
@@ -428,6 +469,22 @@ def test_principal_components_are_a_gaussian(k):
         assert found.n_parameters == {1: 4 + 4 + 1, 2: 4 + 7 + 1, 3: 4 + 9 + 1, 4: 4 + 10}[k]
     factors = information_criteria(sk_decomposition.FactorAnalysis(1).fit(X), X)
     assert factors.n_parameters == 4 + 4 + 4
+
+
+@pytest.mark.item("MSL-07")
+@pytest.mark.parametrize(("k", "d"), [(1, 2), (1, 3), (2, 3), (2, 5), (3, 4)])
+def test_the_count_of_factor_analysis_is_the_rank_of_its_covariance(k, d):
+    rng = np.random.default_rng(d)
+    theta = np.concatenate([rng.normal(size=d * k), rng.uniform(0.5, 1.5, d)])
+
+    def covariance(theta):
+        W = theta[: d * k].reshape(d, k)
+        return (W @ W.T + np.diag(theta[d * k :]))[np.triu_indices(d)]
+
+    rank = identified_parameters(covariance, theta)
+    X = rng.normal(size=(60, d)) @ rng.normal(size=(d, d))
+    found = information_criteria(sk_decomposition.FactorAnalysis(k, max_iter=10, tol=1.0).fit(X), X)
+    assert found.n_parameters == d + rank
 
 
 def test_clusters_are_densities():

@@ -18,9 +18,20 @@ UNHELD = "parameters are counted as the rank of the information: the gauge freed
 FEW = f"their information is too large a matrix to make (more than {MOST} entries a side), so that all parameters are counted"
 
 
+def unfactored(model):
+    """Refuse a fit that gave classes weights of its own."""
+    if getattr(model, "class_weight", None) is not None:
+        name = type(model).__name__
+        raise NoLikelihoodError(
+            f"{name} with class_weight maximized the likelihood of rows that weigh otherwise than these: fit it with these "
+            "factors in sample_weight, and give the same here."
+        )
+
+
 def of_labels(model, rows):
     """Give the log-likelihood of the labels, from the probabilities that a model predicts."""
     rows.whole(model)
+    unfactored(model)
     places = rows.places(model)
     with np.errstate(divide="ignore"):  # what is impossible has the logarithm −∞
         if hasattr(model, "predict_log_proba"):
@@ -56,11 +67,12 @@ def of_softmax(rows, fit_intercept, probabilities, penalty):
 def penalty_of(model):
     """Give the diagonal of P for the coefficients of a logistic regression; infinite where an ℓ₁ norm holds one at zero."""
     coef = np.atleast_2d(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
-    C = np.unique(getattr(model, "C_", model.C) if hasattr(model, "C_") else model.C)
-    if len(C) > 1:
+    kind, searched = getattr(model, "penalty", "l2"), hasattr(model, "C_")
+    share = getattr(model, "l1_ratio_" if searched else "l1_ratio", None)
+    C, shares = np.unique(model.C_ if searched else model.C), {float(part or 0.0) for part in np.ravel(share)}
+    if len(C) > 1 or len(shares) > 1:
         raise NoLikelihoodError(f"{type(model).__name__} has a penalty for each class: fit LogisticRegression with one C.")
-    kind = getattr(model, "penalty", "l2")
-    corner = {"l1": 1.0, "l2": 0.0}.get(kind, getattr(model, "l1_ratio", 0.0) or 0.0)
+    corner = {"l1": 1.0, "l2": 0.0}.get(kind, shares.pop())
     quadratic = 0.0 if kind is None or np.isinf(C[0]) else (1 - corner) / C[0]
     return np.where((coef != 0) | (corner == 0) | (kind is None), quadratic, np.inf)
 
@@ -134,6 +146,7 @@ def stochastic(model, rows):
         reason = 'only loss="log_loss" between two classes, with a squared penalty or none, is a likelihood that it maximizes'
         raise NoLikelihoodError(refusal(model, reason))
     rows.whole(model)
+    unfactored(model)
     second, score = rows.places(model) == 1, np.asarray(model.decision_function(rows.X), dtype=float)
     value = rows.sum(log_sigmoid(np.where(second, score, -score)))
     alpha = 0.0 if getattr(model, "penalty", "l2") is None else model.alpha

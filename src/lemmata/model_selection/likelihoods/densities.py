@@ -91,9 +91,10 @@ def pca(model, rows):
 
 @law("FactorAnalysis")
 def factor_analysis(model, rows):
-    """Count mean, loadings without their rotation, and a noise for each column."""
+    """Count mean, loadings without their rotation, and a noise for each column; in all no more than a covariance has."""
     k, d = model.components_.shape
-    counted = {"mean": d, "loadings": loading_parameters(k, d), "noise variances": d}
+    counted = {"mean": d, "loadings": min(loading_parameters(k, d), d * (d - 1) // 2), "noise variances": d}
+    counted = {name: count for name, count in counted.items() if count}
     return Account(rows.sum(model.score_samples(rows.X)), counted, rows.total)
 
 

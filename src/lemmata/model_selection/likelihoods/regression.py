@@ -86,9 +86,10 @@ def ridge(model, rows):
     """Count the trace of the hat matrix; the evidence is that of the prior behind the penalty, at the best noise."""
     kept = active(model)
     penalties = np.broadcast_to(np.asarray(getattr(model, "alpha_", model.alpha), dtype=float).ravel(), len(kept))
-    count = trace(model, rows, np.outer(penalties, np.ones(kept.shape[1])))
+    positive = getattr(model, "positive", False)  # then a coefficient that is zero is held there
+    count = trace(model, rows, np.where(kept | (not positive), penalties[:, None], np.inf))
     more = {}
-    if (penalties == penalties[0]).all() and penalties[0] > 0 and not getattr(model, "positive", False):
+    if (penalties == penalties[0]).all() and penalties[0] > 0 and not positive:
         spectrum = Spectrum(described(rows, rows.target(model), model.fit_intercept))
         evidence, x = Evidence(spectrum), spectrum.at(penalties[0])
         more = {"log_evidence": float(-sum(evidence.parts(x)) / 2), "evidence": "exact, at the best noise variance"}
