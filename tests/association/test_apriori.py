@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, csr_matrix
 
 import lemmata
 from association.naive import by_set, frequent_sets, sets_of, table
-from lemmata.association import Apriori, frequent_itemsets, mining
+from lemmata.association import Apriori, certificate, frequent_itemsets, mining
 from lemmata.association.baskets import of_lists
 from lemmata.association.mining import TooManySets
 
@@ -134,6 +134,21 @@ def test_every_form_of_the_same_baskets():
     assert np.array_equal(back, T)  # round trip
 
 
+@pytest.mark.parametrize(
+    "items", [("a", 1, 2.5), (frozenset("ab"), frozenset("a"), frozenset("bc")), (("a", 1), ("b", 2), ("a", 2))]
+)
+def test_items_are_anything_that_a_set_can_hold(items, monkeypatch):
+    monkeypatch.setattr(certificate, "ROWS", 10)
+    baskets = [{items[j] for j in basket} for basket in sets_of(table(4, p=3))]
+    model = Apriori(0.1).fit(baskets)
+    assert by_set(model.itemsets_) == {
+        frozenset(items[j] for j in chosen): n for chosen, n in frequent_sets(sets_of(table(4, p=3)), 6).items()
+    }
+    assert model.certify(baskets).holds
+    pairs = pd.DataFrame([(i, item) for i, basket in enumerate(baskets) for item in basket], columns=["order", "product"])
+    assert by_set(frequent_itemsets(pairs, 6, columns=["order", "product"])) == by_set(model.itemsets_)
+
+
 def test_threads_do_not_matter():
     T = table(3, n=500, p=20)
     with lemmata.config(n_threads=1):
@@ -165,11 +180,16 @@ def test_sabotage_is_seen_by_the_check_that_should(fit):
         (lambda s: s.count.__setitem__(3, s.count[3] + 1), "counts"),
         (lambda s: s.count.__setitem__(last, s.count[last] - 1), "counts"),
         (lambda s: setattr(s, "n_baskets", s.n_baskets + 1), "baskets"),
+        (lambda s: setattr(s, "n_baskets", s.n_baskets * (1 + 1e-8)), "baskets"),  # as one basket of a hundred million
+        (lambda s: setattr(s, "n_baskets", np.nan), "baskets"),
         (lambda s: s.items.__setitem__(0, s.items[1]), "counts"),
     ):
         twin = deepcopy(model)
         change(twin.itemsets_)
         assert seen in [check.name for check in twin.certify(T).failed]
+    twin = deepcopy(model)
+    twin.minimum_ = np.nan
+    assert [check.name for check in twin.certify(T).failed] == ["baskets"]
     twin = deepcopy(model)
     twin.itemsets_ = without(model.itemsets_, last)
     assert [check.name for check in twin.certify(T).failed] == ["border"]
@@ -181,8 +201,6 @@ def test_sabotage_is_seen_by_the_check_that_should(fit):
 
 
 def test_a_border_that_is_too_long_is_counted_in_part(fit, monkeypatch):
-    from lemmata.association import certificate
-
     T, model = fit
     monkeypatch.setattr(certificate, "BORDER", 2)
     monkeypatch.setattr(mining, "SHARE", 4)
@@ -242,6 +260,12 @@ def test_more_sets_than_memory_are_said(algorithm):
         ([["a"]], {"min_support": True}, "min_support"),
         ([["a", None]], {}, "leave out what is missing"),
         ([["a", float("nan")]], {}, "leave out what is missing"),
+        ([["a", pd.NA]], {}, "leave out what is missing"),
+        (pd.DataFrame({"o": [1, 1], "i": ["a", None]}), {"columns": ["o", "i"]}, "Row 1 of the pairs has no item"),
+        (pd.DataFrame({"o": [1, 1], "i": [2, np.nan]}), {"columns": ["o", "i"]}, "Row 1 of the pairs has no item"),
+        (pd.DataFrame({"o": [1, np.nan], "i": ["a", "a"]}), {"columns": ["o", "i"]}, "Row 1 of the pairs has no basket"),
+        (pl.DataFrame({"o": [1, None], "i": ["a", "a"]}), {"columns": ["o", "i"]}, "Row 1 of the pairs has no basket"),
+        (pd.DataFrame({"basket": [None, ["a"]]}), {}, "basket 0 is None"),
         ([[0, 1, 1], [1, 0, 0]], {}, "table of zeros and ones"),
         (["ab", "b"], {}, "read as files"),
         (pd.DataFrame({"order": [1, 1], "item": ["a", "b"]}), {}, r"columns=\[basket, item\]"),

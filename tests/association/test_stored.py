@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lemmata
 from association.naive import by_set, table
 from lemmata.association import Apriori, frequent_itemsets, stored
 from lemmata.association.baskets import of_lists
@@ -138,16 +139,82 @@ def test_the_sum_of_candidates_does_not_depend_on_the_order():
     assert left.slack == sum(np.ceil(threshold(0.2, False, 20)) - 1 for _ in range(4))
 
 
-def test_more_sets_than_memory_are_said(tmp_path):
-    path = lists_file(tmp_path / "a.parquet", [list(range(12))] * 20 + [[1], [2]] * 20)
-    with pytest.raises(MemoryError, match=r"More than 100 sets .* has room"):
-        Apriori(0.1, memory_limit=8_000).fit(path)
+@pytest.mark.parametrize("support", [1, 0.01])
+@pytest.mark.parametrize("entries", [60, 400, 10_000])  # parts that have no room, their sum, and all baskets in one
+def test_the_support_that_is_named_has_room(baskets, tmp_path, monkeypatch, support, entries):
+    monkeypatch.setattr(stored, "ENTRIES", entries)
+    monkeypatch.setattr(stored, "BATCH", 7)
+    path = lists_file(tmp_path / "a.parquet", baskets)
+    with pytest.raises(MemoryError, match=r"More than 150 sets .* has room; or set max_length") as told:
+        Apriori(support, memory_limit=80 * 150).fit(path)
+    named = float(str(told.value).split("min_support=")[1].split()[0])
+    found = Apriori(named, memory_limit=80 * 150).fit(path).itemsets_
+    assert by_set(found) == by_set(frequent_itemsets(baskets, named))
+    with pytest.raises(MemoryError, match=r"has room for. Set max_length, or raise memory_limit."):
+        Apriori(0.5, memory_limit=80 * 20).fit(lists_file(tmp_path / "b.parquet", [list(range(9))] * 200))
+
+
+def test_a_rest_of_few_baskets_is_no_part(tmp_path, monkeypatch):
+    """Alone, the basket of 35 items at the end would be a part in which all of its 2³⁵ subsets are frequent."""
+    monkeypatch.setattr(stored, "ENTRIES", 100)
+    monkeypatch.setattr(stored, "BATCH", 10)
+    baskets = [[f"item {i}", f"item {i + 1}"] for i in range(30)] * 10 + [[f"item {i}" for i in range(35)]]
+    path = lists_file(tmp_path / "lists.parquet", baskets)
+    model = Apriori(0.03, memory_limit=80 * 1000).fit(path)
+    assert by_set(model.itemsets_) == by_set(frequent_itemsets(baskets, 0.03))
+    assert model.certify(path).holds
+    table = np.zeros((33, 35), dtype=bool)
+    table[:32, :2] = table[32] = True
+    frame = pd.DataFrame(table, columns=[f"item {i}" for i in range(35)])
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "table.parquet")
+    with lemmata.config(block_rows=16):
+        model = Apriori(0.1, memory_limit=80 * 1000).fit(tmp_path / "table.parquet")
+    assert by_set(model.itemsets_) == by_set(frequent_itemsets(frame, 0.1))
+
+
+def test_parts_show_their_progress(baskets, tmp_path, capsys):
+    path = lists_file(tmp_path / "a.parquet", baskets)
+    Apriori(0.1).fit(path)
+    assert not capsys.readouterr().err
+    Apriori(0.1, verbose=1).fit(path)
+    assert "parts mined: 1" in capsys.readouterr().err
+
+
+def test_lists_of_a_fixed_size(tmp_path):
+    path = lists_file(tmp_path / "a.parquet", [["a", "b"], ["a", "c"]], pa.list_(pa.string(), 2))
+    assert by_set(frequent_itemsets(path, 2)) == {frozenset("a"): 2}
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"basket": [["tea", None], ["milk"]]}, "item that is missing"),
+        ({"basket": [[1.5, np.nan], [1.5]]}, "item that is missing"),
+        ({"basket": [["tea"], None]}, "A basket is missing"),
+        ({"basket": [[{"name": "tea"}]]}, "Items must be text or numbers, .* struct"),
+        ({"order": [1, None, None], "product": ["tea", "jam", "tea"]}, "leave out the rows in which 'order' is missing"),
+        ({"order": [1, 2, 2], "product": ["tea", None, "tea"]}, "item that is missing"),
+    ],
+)
+def test_what_is_missing_in_files_is_said(columns, told, tmp_path):
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=told):
+        Apriori(columns=list(columns)).fit(tmp_path / "a.parquet")
+
+
+def test_items_without_an_order_in_parts_are_refused(tmp_path):
+    for name, items in (("a", [["tea"]]), ("b", [[7]])):
+        lists_file(tmp_path / f"{name}.parquet", items)
+    with pytest.raises(ValueError, match="all text, or all numbers"):
+        Apriori().fit(tmp_path)
+    with dask.config.set({"dataframe.convert-string": False}):
+        series = dd.from_pandas(pd.Series([[frozenset("ab")], [frozenset("c")]]), npartitions=2)
+    with pytest.raises(ValueError, match="which sets have not"):
+        Apriori().fit(series)
 
 
 def test_bad_files_get_a_clear_sentence(tmp_path):
-    path = lists_file(tmp_path / "a.parquet", [["tea", None], ["milk"]])
-    with pytest.raises(ValueError, match="item that is missing"):
-        Apriori().fit(path)
+    path = lists_file(tmp_path / "a.parquet", [["tea"], ["milk"]])
     with pytest.raises(ValueError, match="no column 'order'"):
         Apriori(columns=["order", "product"]).fit(path)
     with pytest.raises(ValueError, match="take no weights"):

@@ -15,8 +15,8 @@ from sklearn.base import TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from lemmata.association.baskets import Baskets, is_whole, of_table
-from lemmata.association.certificate import checks_of, slots_of
+from lemmata.association.baskets import Baskets, is_whole, of_table, places_of
+from lemmata.association.certificate import checks_of
 from lemmata.association.itemsets import itemsets_of
 from lemmata.association.mining import NO_LIMIT, frequent_or_told
 from lemmata.association.partition import frequent_in_parts, threshold, total_block
@@ -31,7 +31,7 @@ from lemmata.core.estimator import Estimator
 def marks_block(baskets, trie, names, dtype):
     """Tell which sets each basket of a part holds."""
     marks = np.zeros((len(baskets), len(trie.last)), dtype=dtype)
-    mark_sets(trie, *baskets.numbered(slots_of(names, baskets.items)), marks)
+    mark_sets(trie, *baskets.numbered(places_of(names, baskets.items)), marks)
     return marks
 
 
@@ -77,7 +77,7 @@ class Apriori(TransformerMixin, Estimator):
     >>> print(model.certify(baskets))
     Apriori(min_support=0.4): certificate holds (proof)
       check    value     limit  kind   claim
-      baskets  0.0e+00 ≤ 1e-06  proof  the number of baskets, and the least support that follows from it
+      baskets  0.0e+00 ≤ 1e-09  proof  the number of baskets, and the least support that follows from it
       counts   0.0e+00 ≤ 5e-01  proof  every set is in so many baskets, counted again by walking through them
       subsets  0.0e+00 ≤ 0e+00  proof  every set is frequent, and so are all its subsets
       border   0.0e+00 ≤ 0e+00  proof  no set is missing: of those next to the found ones none is frequent
@@ -128,7 +128,8 @@ class Apriori(TransformerMixin, Estimator):
             found = self._found(frequent_or_told, source, self.minimum_, algorithm=self.algorithm, verbose=self.verbose)
         else:
             share = self.min_support / source.reduce(total_block) if self._counts() else self.min_support
-            names, found, candidates = self._found(frequent_in_parts, source, share, self.strict, algorithm=self.algorithm)
+            options = {"algorithm": self.algorithm, "verbose": self.verbose}
+            names, found, candidates = self._found(frequent_in_parts, source, share, self.strict, **options)
             total, whole = candidates.total, candidates.whole
             self.minimum_ = self._minimum(total)
         if hasattr(self, "feature_names_in_"):

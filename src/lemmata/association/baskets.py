@@ -179,13 +179,25 @@ def of_lists(lists, weight=NOTHING):
         codes = np.fromiter(map(number.__getitem__, chain.from_iterable(lists)), dtype=np.int32, count=int(lengths.sum()))
     except TypeError as error:
         raise ValueError(f"An item must be something that a set can hold, such as text or a number: {error}.") from None
-    missing = [name for name in number if name is None or name != name]
-    if missing:
-        raise ValueError(f"A basket holds the item {missing[0]}, which is none: leave out what is missing.")
+    missing = next(filter(is_nothing, number), 0)
+    if is_nothing(missing):
+        raise ValueError(f"A basket holds the item {missing}, which is none: leave out what is missing.")
     if len(lists) > 1 and set(number) <= {0, 1} and lengths.min() == lengths.max() > 2:
         raise ValueError("These lists are a table of zeros and ones, not of items: give it as an array, np.array(...).")
     items, slot = sorted_names(list(number))
     return Baskets(items, renumbered(np.concatenate([[0], np.cumsum(lengths)]), codes, slot), weight)
+
+
+def is_nothing(name):
+    """Tell whether a name stands for a missing value.
+
+    >>> is_nothing(None), is_nothing(float("nan")), is_nothing(0), is_nothing("")
+    (True, True, False, False)
+    """
+    try:
+        return name is None or bool(name != name)
+    except TypeError:  # pandas' NA does not say whether it equals itself
+        return True
 
 
 def _refuse_strings(lists):
@@ -211,6 +223,28 @@ def sorted_names(names):
     return names_array([names[i] for i in order]), slot
 
 
+def places_of(names, items):
+    """Give each item its place among names, −1 if it is none; names of different kinds, which have no order, may be among them.
+
+    >>> places_of(np.array(["a", "b"]), np.array(["b", "c"]))
+    array([ 1, -1], dtype=int32)
+    """
+    number = {name: i for i, name in enumerate(names.tolist())}
+    return np.array([number.get(item, -1) for item in items.tolist()], dtype=np.int32)
+
+
+def united(*names):
+    """Give all names that are in some of many arrays, ascending.
+
+    >>> united(np.array([3, 1]), np.array([2, 3]))
+    array([1, 2, 3])
+    """
+    try:
+        return np.unique(np.concatenate(names))
+    except TypeError:
+        raise ValueError("Items of baskets in parts must have an order: all text, or all numbers.") from None
+
+
 def names_array(names):
     """Keep names in an array: whole numbers as such, anything else as objects.
 
@@ -230,12 +264,28 @@ def of_pairs(ids, items):
     >>> of_pairs([7, 9, 7], ["tea", "tea", "milk"]).held
     Rows(indptr=array([0, 2, 3]), indices=array([0, 1, 1], dtype=int32))
     """
-    _, basket = np.unique(np.asarray(ids), return_inverse=True)
-    names, number = np.unique(np.asarray(items), return_inverse=True)
+    (_, basket), (names, number) = _numbered(ids, "basket"), _numbered(items, "item")
     order = np.argsort(basket, kind="stable")
     indptr = np.searchsorted(basket[order], np.arange(basket.max(initial=-1) + 2))
-    rows = renumbered(indptr, number[order].astype(np.int32), np.arange(len(names), dtype=np.int32))
-    return Baskets(names_array(names.tolist()), rows)
+    return Baskets(names, renumbered(indptr, number[order], np.arange(len(names), dtype=np.int32)))
+
+
+def _numbered(column, what):
+    """Number the different values of a column of pairs; return them, sorted if they can be, and the number of each row."""
+    column = np.asarray(column)
+    if column.dtype == object:  # also text and numbers, which have no order
+        number = defaultdict(count().__next__)
+        codes = np.fromiter(map(number.__getitem__, column.tolist()), dtype=np.int32, count=len(column))
+        names, slot = sorted_names(list(number))
+        codes = slot[codes]
+    else:
+        names, codes = np.unique(column, return_inverse=True)
+        names, codes = names_array(names.tolist()), codes.astype(np.int32)
+    missing = [place for place, name in enumerate(names.tolist()) if is_nothing(name)]
+    if missing:
+        row = np.flatnonzero(codes == missing[0])[0]
+        raise ValueError(f"Row {row} of the pairs has no {what}: leave out the rows in which something is missing.")
+    return names, codes
 
 
 def of_table(X, weight=None):

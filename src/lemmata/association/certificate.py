@@ -9,17 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lemmata.association.baskets import Baskets, Rows
+from lemmata.association.baskets import Baskets, Rows, places_of, united
 from lemmata.association.level_wise import all_subsets_found, candidates
 from lemmata.association.mining import shares
-from lemmata.association.partition import ROUNDING, count_block
-from lemmata.association.trie import extended, items_of, lengths_of
+from lemmata.association.partition import count_block
+from lemmata.association.trie import extended, extension, items_of, lengths_of
 from lemmata.core.blocks import Blocks
-from lemmata.core.certificate import SAME_LIMIT, Check
+from lemmata.core.certificate import Check
 from lemmata.core.kernel import kernel
 
 BORDER = 1 << 22  # sets of the border that are counted; of more, some drawn from a fixed seed
 ROWS = 1 << 13  # baskets of a part
+RELATIVE = 1e-9  # by which sums of weights in two orders may differ; one basket among a billion, if all count the same
 
 
 class Parts(Blocks):
@@ -53,7 +54,9 @@ class Singles:
     total: float
 
     def __add__(self, other):
-        items = np.union1d(self.items, other.items)
+        if self.items is other.items:  # of baskets in memory, whose items may have no order
+            return Singles(self.items, self.support + other.support, self.total + other.total)
+        items = united(self.items, other.items)
         support = np.zeros(len(items))
         for side in (self, other):
             support[np.searchsorted(items, side.items)] += side.support
@@ -62,19 +65,7 @@ class Singles:
 
 def singles_block(baskets):
     """Count the items of a part."""
-    support = baskets.supports()
-    there = support > 0
-    return Singles(baskets.items[there], support[there], baskets.total)
-
-
-def slots_of(names, items):
-    """Give each item its place among names, −1 if it is none.
-
-    >>> slots_of(np.array(["a", "b"]), np.array(["b", "c"]))
-    array([ 1, -1], dtype=int32)
-    """
-    number = {name: i for i, name in enumerate(names.tolist())}
-    return np.array([number.get(item, -1) for item in items.tolist()], dtype=np.int32)
+    return Singles(baskets.items, baskets.supports(), baskets.total)
 
 
 def checks_of(source, names, itemsets, minimum, minimum_of, longest):
@@ -87,22 +78,21 @@ def checks_of(source, names, itemsets, minimum, minimum_of, longest):
     """
     parts = Parts(source) if isinstance(source, Baskets) else source
     singles = parts.reduce(singles_block)
-    wrong = [abs(itemsets.n_baskets - singles.total) / singles.total]
     least = minimum_of(singles.total)
-    wrong.append(abs(minimum - least) / least if least > 0 else float(minimum != least))
+    wrong = np.array([itemsets.n_baskets / singles.total, minimum / least]) - 1
     claim = "the number of baskets, and the least support that follows from it"
-    baskets = Check("baskets", max(wrong), SAME_LIMIT, "proof", claim)
+    baskets = Check("baskets", float(np.abs(wrong).max()), RELATIVE, "proof", claim)
     try:
         trie = itemsets.trie()
     except ValueError:
         return [baskets, Check("sets", np.inf, 0.0, "proof", "the sets are frequent sets in their order, none left out")]
-    slot = slots_of(names, singles.items)
+    slot = places_of(names, singles.items)
     known = np.bincount(slot[slot >= 0], minlength=len(names))
     rows, items, all_of_it = border(trie, longest)
     walk, place = extended(trie, rows, items)
     counts = parts.reduce(count_block, names, walk)[place] if len(names) else np.empty(0)
     recounted, beyond = counts[: len(trie.last)], counts[len(trie.last) :]
-    unit = 0.5 if itemsets.count.dtype.kind in "iu" else ROUNDING * 1e3 * singles.total
+    unit = 0.5 if itemsets.count.dtype.kind in "iu" else RELATIVE * singles.total
     difference = np.abs(itemsets.count - recounted).max(initial=0.0) if (known == 1).all() else np.inf
     infrequent = float((itemsets.count < least).sum() + missing_subsets(trie))
     missing = float((beyond >= least).sum() + (singles.support[slot < 0] >= least).sum())
@@ -133,7 +123,9 @@ def border(trie, longest):
     for i in order:
         if n > BORDER:
             return np.concatenate(rows), np.concatenate(items), False
-        more, added = outside(trie, *candidates(trie, cuts[i], cuts[i + 1]))
+        more, added = candidates(trie, cuts[i], cuts[i + 1])
+        new = are_new(trie, more, added)
+        more, added = more[new], added[new]
         rows.append(more)
         items.append(added)
         n += len(more)
@@ -142,11 +134,13 @@ def border(trie, longest):
     return rows[order], items[order], True
 
 
-def outside(trie, rows, items):
-    """Keep the candidates that were not found."""
-    keys, n = trie.parent * trie.child[0] + trie.last if len(trie.last) else np.empty(0, dtype=np.int64), max(trie.child[0], 1)
-    new = ~np.isin(rows * n + items, keys[trie.parent >= 0])
-    return rows[new], items[new]
+@kernel
+def are_new(trie, rows, items):
+    """Tell which candidates were not found."""
+    new = np.empty(len(rows), dtype=np.bool_)
+    for c in range(len(rows)):
+        new[c] = extension(trie, rows[c], items[c]) < 0
+    return new
 
 
 @kernel

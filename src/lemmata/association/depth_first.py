@@ -51,7 +51,7 @@ def mine_bits(bits, weight, j, minimum, longest, room):
 
 
 @kernel
-def project(later, ends, ranks, own, m, j, minimum, longest, room):
+def project(later, ends, ranks, own, pairs, slot, j, minimum, longest, room):
     """Find the sets of two items and more whose first item is j, from the baskets of j.
 
     Parameters
@@ -59,25 +59,36 @@ def project(later, ends, ranks, own, m, j, minimum, longest, room):
     later, ends : Where in `ranks` the items after j begin, and where those of the basket end, for each basket that holds j.
     ranks : Items of all baskets, ascending within each.
     own : Weights of these baskets; none for equal ones.
+    pairs, slot : One entry an item, 0 and −1 throughout; used and left so, for to clear all at every item would be quadratic.
     """
-    pairs, slot, top = np.zeros(m), np.full(m, -1, dtype=np.int32), 0
+    m, n_met, n_entries = len(pairs), 0, 0
+    for q in range(len(later)):
+        n_entries += ends[q] - later[q]
+    met = np.empty(min(m, n_entries), dtype=np.int32)
     for q in range(len(later)):
         w = own[q] if own.size else 1.0
         prefetch(ranks, np.uint64(later[min(q + AHEAD, len(later) - 1)]))
         for f in range(later[q], ends[q]):
+            if pairs[ranks[f]] == 0:
+                met[n_met] = ranks[f]
+                n_met += 1
             pairs[ranks[f]] += w
-    for k in range(j + 1, m):
-        if pairs[k] >= minimum:
-            slot[k] = top
+    top = 0
+    for i in range(n_met):
+        if pairs[met[i]] >= minimum:
+            met[top], met[i] = met[i], met[top]
             top += 1
+    met[:top] = np.sort(met[:top])
     nodes, found = np.empty((top, 2), dtype=np.int32), np.empty(top)
     who, node = np.empty(2 * top, dtype=np.int32), np.empty(2 * top, dtype=np.int32)
-    for k in range(j + 1, m):
-        n = slot[k]
-        if n >= 0:
-            nodes[n, 0], nodes[n, 1], found[n] = j, k, pairs[k]
-            who[n], node[n] = k, n
+    for n in range(top):
+        k = met[n]
+        nodes[n, 0], nodes[n, 1], found[n] = j, k, pairs[k]
+        who[n], node[n], slot[k] = k, n, n
+    for i in range(n_met):
+        pairs[met[i]] = 0.0
     if top < 2 or longest < 3:
+        slot[met[:top]] = -1
         return nodes, found
     arena = np.zeros((2 * top, -(-len(later) // 64)), dtype=np.uint64)
     for q in range(len(later)):
@@ -87,6 +98,7 @@ def project(later, ends, ranks, own, m, j, minimum, longest, room):
             s = slot[ranks[f]]
             if s >= 0:
                 arena[s, word] |= bit
+    slot[met[:top]] = -1
     return deepen(nodes, found, top, arena, who, node, top, own, m, minimum, longest, room)
 
 

@@ -31,6 +31,20 @@ class TooManySets(MemoryError):
     """More sets are frequent than there is room for."""
 
 
+class Room:
+    """Room that tasks share: each takes what it needs, and whoever finds too little raises the error that was given."""
+
+    def __init__(self, most, error=TooManySets):
+        self.left, self.error, self.gate = most, error, threading.Lock()
+
+    def take(self, n):
+        """Take room for n more."""
+        with self.gate:
+            self.left -= n
+            if self.left < 0:
+                raise self.error
+
+
 def frequent_or_told(baskets, minimum, *, memory, **options):
     """Find all sets of at least this support or, if there are too many, say for which support there is room.
 
@@ -48,11 +62,21 @@ def frequent_or_told(baskets, minimum, *, memory, **options):
             str(error)
             or f"More than {memory // SET_BYTES:,} sets are in at least {minimum:,.6g} of {baskets.total:,.6g} baskets"
         )
-    raise TooManySets(f"{told}, which is all that memory_limit has room for. {_room(baskets, minimum, memory, options)}")
+    support, n = with_room(baskets, minimum, memory, **options)
+    raise TooManySets(f"{told}, {advice(support, f' ({n:,} sets)')}")
 
 
-def _room(baskets, minimum, memory, options):
-    """Tell a support for which there is room: found by trying, each time with twice as many baskets."""
+def advice(support, what=""):
+    """Say what to do about too many sets: a support for which there is room, if there is one, and of which `what` is known."""
+    room = f"min_support={support} has room{what}; or set" if support is not None else "Set"
+    return f"which is all that memory_limit has room for. {room} max_length, or raise memory_limit."
+
+
+def with_room(baskets, minimum, memory, **options):
+    """Find a support for which there is room by trying, each time with twice as many baskets; None if there is none.
+
+    A number of baskets if all weights are whole, else a share. Beside it stands how many sets there are.
+    """
     largest, whole = baskets.supports().max(), is_whole(baskets.weight)
     while minimum < largest:
         minimum = min(max(2 * minimum - 1, np.floor(minimum + 0.5) + 1 if whole else 0.0), largest)
@@ -61,9 +85,8 @@ def _room(baskets, minimum, memory, options):
             n = len(frequent(baskets, minimum, memory=memory, **options).support)
         except TooManySets:
             continue
-        support = int(minimum) if whole else minimum / baskets.total
-        return f"min_support={support} has room ({n:,} sets); or set max_length, or raise memory_limit."
-    return "Set max_length, or raise memory_limit."
+        return int(minimum) if whole else minimum / baskets.total, n
+    return None, 0
 
 
 def frequent(baskets, minimum, *, longest=NO_LIMIT, memory=1 << 30, algorithm="auto", verbose=0):
@@ -106,7 +129,7 @@ def is_dense(baskets, singles):
 
 def _by_depth(baskets, ranked, limits, verbose, dense):
     """Mine depth first, one task for each first item."""
-    m, weight = len(ranked), baskets.weight
+    m, weight, room, own = len(ranked), baskets.weight, Room(limits[-1] - len(ranked)), threading.local()
     if dense:
         bits = baskets.bits(ranked)
 
@@ -118,42 +141,40 @@ def _by_depth(baskets, ranked, limits, verbose, dense):
         start, later, ends, weights = transposed(*rows, weight, m)
 
         def mine(j):
-            own = slice(start[j], start[j + 1])
-            return depth_first.project(later[own], ends[own], rows.indices, weights[own], m, j, *limits)
+            if not hasattr(own, "pairs"):
+                own.pairs, own.slot = np.zeros(m), np.full(m, -1, dtype=np.int32)
+            at = slice(start[j], start[j + 1])
+            return depth_first.project(later[at], ends[at], rows.indices, weights[at], own.pairs, own.slot, j, *limits)
 
     def within(j):
         part = mine(j)
-        with gate:
-            count.append(len(part[1]))
-            if sum(count) + m > limits[-1]:
-                raise TooManySets
+        room.take(len(part[1]))
         return part
 
-    count, gate = [], threading.Lock()
     return fit_all(within, range(m), ours=True, verbose=verbose, name="items")
 
 
 def _by_levels(baskets, chosen, singles, limits, memory, verbose):
     """Mine level by level, the rows of a level in shares of about as many candidates."""
-    minimum, longest, room = limits
+    minimum, longest, most = limits
     needed = len(chosen) * n_words(len(baskets)) * 8
     if needed > memory:
         raise TooManySets(f"The bits of {len(chosen)} items take {needed / 2**30:.1f} GiB")
-    bits, weight = baskets.bits(chosen), baskets.weight
+    bits, weight, room = baskets.bits(chosen), baskets.weight, Room(most - len(chosen))
     (trie, support), first, length = in_order(len(chosen), [], [singles]), 0, 1
     while first < len(trie.last) and length < longest:
         cuts = shares(trie, first, len(trie.last))
 
         def count(i, trie=trie, cuts=cuts):
-            return count_level(trie, bits, weight, cuts[i], cuts[i + 1], minimum)
+            part = count_level(trie, bits, weight, cuts[i], cuts[i + 1], minimum)
+            room.take(len(part[0]))
+            return part
 
         parts = fit_all(count, range(len(cuts) - 1), ours=True, verbose=verbose, name=f"sets of {length + 1}")
         parents, items, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
         first, length = len(trie.last), length + 1
         trie = Trie.of(np.concatenate([trie.last, items]), np.concatenate([trie.parent, parents]))
         support = np.concatenate([support, counts])
-        if len(support) > room:
-            raise TooManySets
     return trie, support
 
 

@@ -8,12 +8,13 @@ minimum. The second pass counts the candidates whose bound reaches the minimum, 
 [1] Savasere, Omiecinski & Navathe, VLDB (1995).
 """
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
 
-from lemmata.association.baskets import is_whole
-from lemmata.association.mining import Found, frequent_or_told
+from lemmata.association.baskets import is_whole, places_of, united
+from lemmata.association.mining import SET_BYTES, Found, TooManySets, advice, frequent, with_room
 from lemmata.association.trie import Trie, count_sets, lengths_of
 from lemmata.core.config import config
 
@@ -32,6 +33,7 @@ class Candidates:
     slack : The most baskets with a set that is not among these.
     total : Number of all baskets (by weight).
     whole : Whether all weights are whole.
+    room : Most candidates that there may be.
     """
 
     names: np.ndarray
@@ -41,9 +43,10 @@ class Candidates:
     slack: float
     total: float
     whole: bool
+    room: int
 
     def __add__(self, other):
-        names = np.union1d(self.names, other.names)
+        names = united(self.names, other.names)
         start, last, parent = 0, [], []
         places = [np.searchsorted(names, side.names) for side in (self, other)]  # of items, among all
         rows = [np.empty(len(side.trie.last), dtype=np.int64) for side in (self, other)]
@@ -60,6 +63,8 @@ class Candidates:
             last.append(merged % len(names))
             parent.append(merged // len(names))
             start += len(merged)
+            if start > self.room:
+                raise TooManySets
         counted, bound = np.zeros(start), np.zeros(start)
         for side, row in zip((self, other), rows, strict=True):
             counted[row] += side.counted
@@ -67,26 +72,29 @@ class Candidates:
             bound[row] += side.bound - side.slack
         trie = Trie.of(*(np.concatenate([np.empty(0, dtype=np.int64), *column]) for column in (last, parent)))
         total, whole = self.total + other.total, self.whole and other.whole
-        return Candidates(names, trie, counted, bound, self.slack + other.slack, total, whole)
+        return Candidates(names, trie, counted, bound, self.slack + other.slack, total, whole, self.room)
 
 
 def mine_block(baskets, share, strict, longest, memory, algorithm):
     """Find the sets that are in a share of the baskets of a part."""
-    least = threshold(share, strict, baskets.total)
+    least, whole = threshold(share, strict, baskets.total), is_whole(baskets.weight)
     with config(n_threads=1):  # parts have threads already
-        found = frequent_or_told(baskets, least, longest=longest, memory=memory, algorithm=algorithm)
-    whole = is_whole(baskets.weight)
+        try:
+            found = frequent(baskets, least, longest=longest, memory=memory, algorithm=algorithm)
+        except TooManySets as error:
+            support, _ = with_room(baskets, least, memory, longest=longest, algorithm=algorithm)
+            error.share = np.inf if support is None else support / baskets.total if whole else support
+            raise
     slack = max(np.ceil(least) - 1, 0) if whole else least
     support = found.support
-    return Candidates(baskets.items[found.chosen], found.trie, support, support.copy(), float(slack), baskets.total, whole)
+    names, room = baskets.items[found.chosen], memory // SET_BYTES
+    return Candidates(names, found.trie, support, support.copy(), float(slack), baskets.total, whole, room)
 
 
 def count_block(baskets, names, trie):
     """Count the sets of a trie in the baskets of a part."""
-    counts, place = np.zeros(len(trie.last)), np.searchsorted(names, baskets.items)
-    known = names[np.minimum(place, len(names) - 1)] == baskets.items
-    slot = np.where(known, place, -1).astype(np.int32)
-    count_sets(trie, *baskets.numbered(slot), baskets.weight, counts)
+    counts = np.zeros(len(trie.last))
+    count_sets(trie, *baskets.numbered(places_of(names, baskets.items)), baskets.weight, counts)
     return counts
 
 
@@ -104,19 +112,58 @@ def threshold(share, strict, total):
     return share * total * (1 + ROUNDING if strict else 1 - ROUNDING)
 
 
-def frequent_in_parts(blocks, share, strict, *, longest, memory, algorithm):
+def frequent_in_parts(blocks, share, strict, *, longest, memory, algorithm, verbose=0):
     """Find all frequent sets of baskets in parts; return the names of the frequent items, what was found, the candidates."""
-    candidates = blocks.reduce(mine_block, share, strict, longest, memory, algorithm)
+    options = strict, longest, memory, algorithm
+    try:
+        candidates = reduced(blocks, mine_block, share, *options, name="parts mined", verbose=verbose)
+    except TooManySets as error:
+        told = f"More than {memory // SET_BYTES:,} sets are frequent in parts of the baskets at a support of {share:.3g}"
+        room = share_with_room(blocks, share, error, options)
+        raise TooManySets(f"{told}, {advice(room)}") from None
     least = threshold(share, strict, candidates.total)
     possible = candidates.bound >= least
     trie, (counted, bound) = only(candidates.trie, possible), (candidates.counted[possible], candidates.bound[possible])
     names = candidates.names[possible[: len(candidates.names)]]
     needed = with_prefixes(trie, bound > counted)
     if needed.any():
-        counted[needed] = blocks.reduce(count_block, names[needed[: len(names)]], only(trie, needed))
+        asked = names[needed[: len(names)]], only(trie, needed)
+        counted[needed] = reduced(blocks, count_block, *asked, name="parts counted", verbose=verbose)
     kept = counted >= least
     names = names[kept[: len(names)]]
     return names, Found(np.arange(len(names)), only(trie, kept), counted[kept]), candidates
+
+
+def share_with_room(blocks, share, error, options):
+    """Find a share for which all parts have room, by trying from what the part has that had none; None if there is none."""
+    while share < 1 and (least := max(2 * share, getattr(error, "share", 0.0))) < np.inf:
+        digits = 10.0 ** (1 - np.floor(np.log10(least)))
+        share = float(min(np.ceil(least * digits) / digits, 1.0))
+        try:
+            blocks.reduce(mine_block, share, *options)
+        except TooManySets as next_error:
+            error = next_error
+        else:
+            return share
+    return None
+
+
+def reduced(blocks, kernel, *params, name, verbose):
+    """Sum a kernel over parts; a bar counts those that are done, but on Dask, whose dashboard does."""
+    if not verbose or blocks.home == "dask":
+        return blocks.reduce(kernel, *params)
+    from tqdm import tqdm
+
+    with tqdm(desc=name, total=blocks.n_parts) as bar:
+
+        def counted(baskets, *params):
+            result = kernel(baskets, *params)
+            with gate:
+                bar.update()
+            return result
+
+        gate = threading.Lock()
+        return blocks.reduce(counted, *params)
 
 
 def with_prefixes(trie, rows):

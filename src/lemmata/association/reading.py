@@ -15,6 +15,9 @@ class Tables:
 
     def __init__(self, blocks):
         self.blocks = blocks
+        if getattr(blocks, "block_rows", None):  # equal parts: in a short rest each set of items would be frequent
+            blocks.block_rows = -(-blocks.n_rows // blocks.n_blocks)
+        self.home, self.n_parts = blocks.home, blocks.n_blocks
 
     def reduce(self, kernel, *params):
         """Sum kernel(baskets, *params) over the blocks."""
@@ -137,9 +140,8 @@ def _lists(frame):
 def _holds_lists(series):
     if str(series.dtype).startswith(("List", "Array")):
         return True
-    return (
-        str(series.dtype) == "Object" and len(series) > 0 and isinstance(series[0], (list, tuple, set, frozenset, np.ndarray))
-    )
+    present = series.drop_nulls() if str(series.dtype) == "Object" else ()
+    return len(present) > 0 and isinstance(present[0], (list, tuple, set, frozenset, np.ndarray))
 
 
 def _named(frame, columns):

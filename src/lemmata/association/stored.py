@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from lemmata.association.baskets import Baskets, Rows, of_lists, renumbered
+from lemmata.association.baskets import Baskets, Rows, of_lists, renumbered, united
 from lemmata.core.blocks import Blocks
 from lemmata.core.dask_blocks import DaskBlocks
 from lemmata.core.stream import AHEAD, BUFFER, parquet_files, read_ahead
@@ -19,7 +19,7 @@ BATCH = 1 << 16  # rows read at once
 class BasketFiles(Blocks):
     """Baskets of Parquet files in parts of about as many items; a part is one `Baskets`."""
 
-    home = "stream"
+    home, n_parts = "stream", None  # how many parts there are is known at their end
 
     def __init__(self, source, columns):
         self.files, self.of = parquet_files(source), columns
@@ -57,7 +57,8 @@ def list_column(source):
 
     with _open(parquet_files(source)[0]) as opened:
         schema = opened.schema_arrow
-    lists = [field.name for field in schema if pa.types.is_list(field.type) or pa.types.is_large_list(field.type)]
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    lists = [field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)]
     return lists[0] if len(lists) == 1 else None
 
 
@@ -70,17 +71,23 @@ def of_arrow(lists):
     """
     import pyarrow.compute as pc
 
-    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    if lists.null_count:
+        raise ValueError("A basket is missing: leave out the rows without a list, or put an empty list there.")
+    lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     return _encoded(indptr, lists.flatten())
 
 
 def _encoded(indptr, values):
-    if values.null_count:
-        basket = int(np.searchsorted(indptr, np.flatnonzero(values.is_null())[0], side="right") - 1)
-        raise ValueError(f"Basket {basket} of a part holds an item that is missing: leave it out of the list.")
+    import pyarrow as pa
     import pyarrow.compute as pc
 
+    if pa.types.is_nested(values.type):
+        raise ValueError(f"Items must be text or numbers, and these are of the type {values.type}.")
+    missing = np.flatnonzero(values.is_null(nan_is_null=True))
+    if len(missing):
+        basket = int(np.searchsorted(indptr, missing[0], side="right") - 1)
+        raise ValueError(f"Basket {basket} of a part holds an item that is missing: leave it out.")
     encoded = values.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary)
     items = encoded.dictionary.take(order).to_numpy(zero_copy_only=False)
@@ -91,16 +98,23 @@ def _encoded(indptr, values):
 
 
 def in_parts(batches):
-    """Collect batches of baskets into parts of about `ENTRIES` items."""
-    held, entries = [], 0
+    """Collect batches of baskets into parts of about `ENTRIES` items; a small rest joins the last part.
+
+    In a part of a few baskets each set of items would be frequent.
+    """
+    last, held, entries = [], [], 0
     for batch in batches:
         held.append(batch)
         entries += batch.n_entries
         if entries >= ENTRIES:
-            yield together(held)
-            held, entries = [], 0
-    if held:
-        yield together(held)
+            if last:
+                yield together(last)
+            last, held, entries = held, [], 0
+    if last and entries >= ENTRIES // 2:
+        yield together(last)
+        last = []
+    if last or held:
+        yield together([*last, *held])
 
 
 def together(parts):
@@ -112,7 +126,7 @@ def together(parts):
     """
     if len(parts) == 1:
         return parts[0]
-    items = np.unique(np.concatenate([part.items for part in parts]))
+    items = united(*(part.items for part in parts))
     indices = [np.searchsorted(items, part.items).astype(np.int32)[part.held.indices] for part in parts]
     ends = np.cumsum([0, *(part.n_entries for part in parts[:-1])])
     indptr = [part.held.indptr[1:] + end for part, end in zip(parts, ends, strict=True)]
@@ -144,10 +158,12 @@ def _pairs(files, columns):
     held = None
     for batch in _batches(files, columns):
         table = pa.table({"basket": batch.column(columns[0]), "item": batch.column(columns[1])})
+        if batch.column(0).null_count:
+            raise ValueError(f"A pair has no basket: leave out the rows in which {columns[0]!r} is missing.")
         table = table if held is None else pa.concat_tables([held, table]).combine_chunks()
         ids = table["basket"].to_numpy()
         if (ids[1:] < ids[:-1]).any():
-            raise ValueError(f"Baskets must stand together: sort the rows by {columns[0]!r}.")
+            raise ValueError(f"Baskets must stand together: sort the rows by {columns[0]!r}, ascending.")
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
         if len(starts) > 1:
             yield _encoded(starts, table["item"].slice(0, starts[-1]).combine_chunks())
@@ -157,7 +173,10 @@ def _pairs(files, columns):
 
 
 def _of_partition(part):
-    return (of_lists(part.tolist()),)
+    baskets = of_lists(part.tolist())
+    if any(isinstance(item, frozenset) for item in baskets.items.tolist()):
+        raise ValueError("Items of baskets in parts must have an order, which sets have not: name them.")
+    return (baskets,)
 
 
 def _alone(part):
