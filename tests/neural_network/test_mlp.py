@@ -132,6 +132,62 @@ def test_several_targets_share_hidden_units_and_one_column_stays_a_column():
         model.certify(X, np.ones((300, 3)))
 
 
+def test_labels_marked_in_a_matrix_are_logistic_regressions_that_share_hidden_units():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    Y = (X @ rng.normal(size=(3, 4)) + rng.normal(size=(200, 4)) > [0, 0, 1, -1]).astype(int)
+    settings = {"rule": "lbfgs", "standardize": False, "tol": 1e-9, "max_iter": 1000, "random_state": 0}
+    model = MLPClassifier((), alpha=1.0, **settings).fit(X, Y)
+    for k in range(4):
+        alone = LogisticRegression(C=1.0).fit(X, Y[:, k])
+        np.testing.assert_allclose(model.predict_proba(X)[:, k], alone.predict_proba(X)[:, 1], atol=1e-6)  # two solvers
+    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X) > 0.5)
+    sparse = MLPClassifier((), alpha=1.0, **settings).fit(csr_array(X), csr_array(Y))
+    np.testing.assert_allclose(sparse.predict_proba(X), model.predict_proba(X), atol=1e-9)  # rounding of sums
+    assert model.certify(X, Y).holds
+    assert not model.certify(X, 1 - Y).holds
+
+
+def test_weights_of_rows_with_several_labels_are_repetitions():
+    rng = np.random.default_rng(1)
+    X, Y, weight = rng.normal(size=(60, 2)), rng.integers(0, 2, size=(60, 3)), rng.integers(0, 3, size=60)
+    settings = {"max_iter": 5, "tol": None, "shuffle": False, "batch_size": 16, "random_state": 0}
+    weighted = MLPClassifier((4,), **settings).fit(X, Y, sample_weight=weight)
+    repeated = MLPClassifier((4,), **settings).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
+    np.testing.assert_allclose(weighted.parameters_, repeated.parameters_, rtol=1e-9)
+
+
+def test_several_labels_are_held_out_gone_on_with_and_saved(tmp_path):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 2))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, X.sum(axis=1) > 0]).astype(int)
+    model = MLPClassifier((16,), early_stopping=True, random_state=0).fit(X, Y)
+    assert model.validation_scores_.max() > 0.85  # share of rows with all their labels; by chance it is an eighth
+    assert model.score(X, Y) > 0.85
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(lemmata.load(tmp_path / "model").predict(X), model.predict(X))
+    steps = MLPClassifier((16,), random_state=0)
+    for _ in range(100):
+        steps.partial_fit(X, Y)
+    assert steps.score(X, Y) > 0.85
+
+
+def test_labels_in_another_form_than_in_the_fit_are_refused():
+    X, Y = np.arange(8.0).reshape(4, 2), np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
+    model = MLPClassifier((2,), max_iter=2, tol=None, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="fitted to a column of zeros and ones for each label"):
+        model.partial_fit(X, Y[:, 0], classes=[0, 1])
+    with pytest.raises(ValueError, match="y has 3 columns, and the model was fitted to 2 labels"):
+        model.certify(X, Y[:, [0, 1, 1]])
+    with pytest.raises(ValueError, match=r"rows have \(1\) or not \(0\), and it holds 2"):
+        model.fit(X, 2 * Y)
+    with pytest.raises(ValueError, match="plot a model of one label"):
+        model.plot(X, Y)
+    single = MLPClassifier((2,), max_iter=2, tol=None).fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="fitted to one label for each row"):
+        single.partial_fit(X, Y)
+
+
 def test_rows_held_out_decide_when_to_stop_and_which_weights_are_kept():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 10)), rng.normal(size=300)

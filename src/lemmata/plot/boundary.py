@@ -120,6 +120,8 @@ class BoundaryDisplay:
             raise ValueError(
                 "This model decides by costs, not for the most probable class: plot it with DecisionRegionDisplay."
             )
+        if getattr(estimator, "multilabel_", False):
+            raise ValueError("Rows have several labels here, and a plane shows the regions of one: plot a model of one label.")
         X, y, names = some_rows(estimator, X, y, max_rows)
         names = names if feature_names is None else [str(n) for n in feature_names]
         whole = filled(X)
