@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression as TheirLogistic
 from sklearn.linear_model import Ridge as TheirRidge
-from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from sklearn.metrics import adjusted_rand_score, log_loss, r2_score, roc_auc_score
 from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.model_selection import (
     GridSearchCV,
@@ -186,8 +186,11 @@ def test_a_class_that_a_fold_lacks_has_probability_zero():
     X, y = labels(0, n=30)
     splits = [(np.flatnonzero(y != name), np.flatnonzero(y == name)) for name in "bc"]
     found = cross_validate(GaussianNB(), X, y, cv=splits, method="predict_proba", scoring="accuracy")
-    kept = found.predictions[found.predicted]
-    assert kept.shape[1] == 2  # classes among the rows that were held out
+    assert not found.predicted[y == "a"].any()  # which the fits know none the less
+    for (_, test), model, known in zip(found.splits, found.estimators, ([0, 2], [0, 1]), strict=True):
+        assert_array_equal(found.predictions[test][:, known], model.predict_proba(X[test]))
+        assert_allclose(found.predictions[test].sum(axis=1), 1.0, rtol=1e-12)
+    assert found.certify(X, y).holds
     whole = cross_validate(
         GaussianNB(), X, y, cv=[*splits, (np.flatnonzero(y != "a"), np.flatnonzero(y == "a"))], method="predict_proba"
     )
@@ -204,6 +207,18 @@ def test_a_class_that_a_fold_lacks_has_probability_zero():
             cv=[*splits, (np.flatnonzero(y != "a"), np.flatnonzero(y == "a"))],
             method="decision_function",
         )
+
+
+@pytest.mark.parametrize("first", "abc")
+def test_a_class_that_only_the_fit_has_keeps_its_column(first):
+    X, y = labels(0, n=30)
+    order = np.argsort(y != first, kind="stable")
+    X, y = X[order], y[order]
+    found = cross_validate(GaussianNB(), X, y, cv=TimeSeriesSplit(2, test_size=8), method="predict_proba")
+    asked = zip(found.estimators, found.splits, strict=True)
+    expected = np.concatenate([model.predict_proba(X[test]) for model, (_, test) in asked])
+    assert_array_equal(found.predictions[14:], expected)
+    assert expected.shape == (16, 3)
 
 
 def test_repeats_are_averaged_or_vote():
@@ -258,6 +273,19 @@ def test_pooled_scores_are_those_of_the_cumulative_predictions():
         GridSearchCV(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [0.1, 1.0]}), X, y, random_state=0
     )
     assert_allclose(searched.score, r2_score(y, searched.predictions), rtol=1e-12)
+
+
+def test_groups_that_each_fit_numbers_anew_are_not_pooled():
+    X, y = labels(0)
+    for model in (KMeans(3, random_state=0), make_pipeline(StandardScaler(), KMeans(3, random_state=0))):
+        found = cross_validate(model, X, y, scoring="adjusted_rand_score", cv=3, random_state=0)
+        expected = [
+            adjusted_rand_score(y[test], fit.predict(X[test]))
+            for fit, (_, test) in zip(found.estimators, found.splits, strict=True)
+        ]
+        assert_allclose(found.test_scores, expected, rtol=1e-12)
+        assert np.isnan(found.score)
+        assert found.certify(X, y).holds
 
 
 def test_what_cannot_be_pooled_is_not():
@@ -387,6 +415,20 @@ def test_a_weight_is_repetition_within_a_fold(seed, scoring):
         assert found.certify(X, y, weight).holds
 
 
+@pytest.mark.parametrize("scoring", ["neg_max_error", "adjusted_rand_score"])
+def test_rows_are_repeated_for_scorers_that_take_no_weights(scoring):
+    X, y = labels(0, n=24, names=(0, 1, 2))
+    model = Ridge() if scoring == "neg_max_error" else GaussianNB()
+    weight, fold = np.arange(24) % 3, np.arange(24) // 3 % 3
+    copies = np.repeat(np.arange(24), weight)
+    found = cross_validate(model, X, y, cv=PredefinedSplit(fold), sample_weight=weight, scoring=scoring)
+    repeated = cross_validate(model, X[copies], y[copies], cv=PredefinedSplit(fold[copies]), scoring=scoring)
+    assert_allclose(found.test_scores, repeated.test_scores, rtol=1e-9)
+    assert_allclose(found.score, repeated.score, rtol=1e-9)
+    with pytest.raises(ValueError, match="takes no weights of rows"):
+        cross_validate(model, X, y, cv=PredefinedSplit(fold), sample_weight=weight / 2, scoring=scoring)
+
+
 @pytest.mark.parametrize("cv", [4, ShuffleSplit(2, random_state=0), KFold(3)], ids=str)
 def test_a_row_of_weight_zero_is_absent(cv):
     X, y = numbers(0)
@@ -484,6 +526,10 @@ def test_fit_parameters_of_rows_are_divided():
         ({"cv": [([0, 1], [40])]}, "numbers of rows from 0 to 39"),
         ({"cv": [([0, 1], [3, 3])]}, "names a row to test twice"),
         ({"cv": []}, "cv made no split"),
+        ({"cv": KFold}, "cv must be a number of folds"),
+        ({"cv": KFold(50).split(np.zeros(40))}, "n_splits=50 greater than the number of samples"),
+        ({"groups": [1, 2]}, "inconsistent numbers of samples"),
+        ({"groups": np.arange(40) // 4, "cv": KFold(7).split(np.zeros(40))}, "Split 0 fits to rows of the group .*1"),
         ({"method": "predict_proba"}, "Ridge has no method 'predict_proba'"),
         ({"scoring": ["r2"]}, "scoring must be the name of one scorer"),
         ({"scoring": lambda model, X, y: {"a": 1}}, "A score is one number"),
@@ -497,6 +543,27 @@ def test_errors_say_what_to_do(change, message):
     X, y = numbers(0)
     with pytest.raises(ValueError, match=message):
         cross_validate(Ridge(), X, y, **change)
+
+
+class Odd(RegressorMixin, BaseEstimator):
+    """Refuses rows that are marked."""
+
+    def fit(self, X, y):
+        if X[:, 0].max() > 100:
+            raise FloatingPointError("not these rows")
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_an_error_names_its_fold(n_jobs):
+    X, y = numbers(0)
+    X[:8, 0] = 1e3  # so that only the fold that holds these out is fitted
+    with pytest.raises(FloatingPointError, match="not these rows") as raised:
+        cross_validate(Odd(), X, y, cv=[(np.arange(8, 40), np.arange(8)), (np.arange(20), np.arange(20, 40))], n_jobs=n_jobs)
+    assert raised.value.__notes__ == ["In fold 1, of 20 rows to fit and 20 held out."]
 
 
 def test_stored_tables_and_renumbered_groups_are_refused():

@@ -183,6 +183,29 @@ def test_predictions_of_a_model_that_saw_the_rows_are_refused(seed):
         assert failed(replace(found, **change).certify(X, y)) == {"scores"}
 
 
+def test_small_scores_are_not_hidden_by_large_ones():
+    X, y = numbers(0)
+    y[32:] += 1e3
+    found = cross_validate(Ridge(), X, y, cv=[(np.arange(32), np.arange(32, 40))], scoring="neg_mean_squared_error")
+    assert found.train_scores[0] / found.test_scores[0] < 1e-5
+    assert found.certify(X, y).holds
+    assert failed(replace(found, train_scores=found.train_scores * 1.01).certify(X, y)) == {"scores"}
+    tree = cross_validate(DecisionTreeRegressor(random_state=0), X, y, cv=4, scoring="neg_mean_squared_error", random_state=0)
+    assert (np.abs(tree.train_scores) < 1e-20).all()  # a perfect fit but for rounding, which may be another
+    assert replace(tree, train_scores=tree.train_scores - 1e-27).certify(X, y).holds
+
+
+def test_choices_that_no_search_made_are_refused():
+    X, y = numbers(0)
+    found = cross_validate(GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=3), X, y, cv=4, random_state=0)
+    assert found.certify(X, y).holds
+    others = [{"alpha": 10.1 - choice["alpha"]} for choice in found.chosen]
+    assert failed(replace(found, chosen=others).certify(X, y)) == {"choices"}
+    steps = {"ridge": [Ridge(), Lasso(alpha=0.1)], "pca__n_components": [2, 3]}
+    of_models = GridSearchCV(make_pipeline(PCA(), Ridge()), steps, cv=3)
+    assert cross_validate(of_models, X, y, cv=4, random_state=0).certify(X, y).holds
+
+
 def test_one_percent_of_sabotage_is_refused():
     X, y = numbers(0)
     found = cross_validate(Ridge(), X, y, cv=4, random_state=0)

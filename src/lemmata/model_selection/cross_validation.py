@@ -21,7 +21,7 @@ from lemmata.core.estimator import Estimator, gives_groups
 from lemmata.core.fits import fit_all
 from lemmata.model_selection.cross_validation_certificate import certify_cross_validation
 from lemmata.model_selection.cumulative import joined
-from lemmata.model_selection.fold import Data, answers, chosen_method, fit_to
+from lemmata.model_selection.fold import Data, answers, chosen_method, classes_of, fit_to, told
 from lemmata.model_selection.scoring import measure_of, pooled_score, score_of
 from lemmata.model_selection.splits import count_rows, fold_numbers, keeps_time, make_splits, times_held_out
 from lemmata.model_selection.spread import fold_interval, standard_errors
@@ -160,10 +160,8 @@ def cross_validate(
     ([0.01, 0.1, 0.1, 0.01, 0.01], 0.496)
     """
     data, template = Data.of(X, y, sample_weight, fit_params), clone(estimator)
-    n, classifier = count_rows(data.X), is_classifier(estimator)
-    splits = make_splits(
-        data.X, data.y, cv, groups=groups, weight=data.weight, classifier=classifier, random_state=random_state
-    )
+    n, labels = count_rows(data.X), is_classifier(estimator)
+    splits = make_splits(data.X, data.y, cv, groups=groups, weight=data.weight, classifier=labels, random_state=random_state)
     measure, method = measure_of(estimator, scoring), chosen_method(estimator, method, data.y)
     times = times_held_out(splits, n)
     if method == "predict" and times.max() > 1 and gives_groups(estimator):
@@ -171,9 +169,9 @@ def cross_validate(
             f"{type(estimator).__name__} numbers its groups anew in each fit, so repeats cannot be joined: hold each row "
             "out once, or name another method."
         )
-    classes = np.unique(data.y[times > 0]) if classifier and data.y is not None and data.y.ndim == 1 else None
-    work = partial(_fold, template, data, method, measure, classes)
-    folds = fit_all(work, splits, ours=isinstance(estimator, Estimator), n_jobs=n_jobs, verbose=verbose, name="folds")
+    classes = classes_of(estimator, data, splits)
+    work, numbered = partial(_fold, template, data, method, measure, classes), list(enumerate(splits))
+    folds = fit_all(work, numbered, ours=isinstance(estimator, Estimator), n_jobs=n_jobs, verbose=verbose, name="folds")
     models, parts = [fold.model for fold in folds], [fold.predictions for fold in folds]
     present = times[np.ones(n, dtype=bool) if data.weight is None else data.weight > 0]
     return CrossValidation(
@@ -203,13 +201,14 @@ class _Fold(NamedTuple):
     train_score: float
 
 
-def _fold(estimator, data, method, measure, classes, split):
+def _fold(estimator, data, method, measure, classes, numbered):
     """Fit a fold and ask its model about the rows held out."""
-    train, test = split
-    model, held_out = fit_to(estimator, data, train), data.rows(test)
-    return _Fold(
-        model,
-        answers(model, method, held_out.X, classes),
-        score_of(measure, model, held_out),
-        score_of(measure, model, data.rows(train)),
-    )
+    number, (train, test) = numbered
+    with told(f"In fold {number}, of {len(train)} rows to fit and {len(test)} held out."):
+        model, held_out = fit_to(estimator, data, train), data.rows(test)
+        return _Fold(
+            model,
+            answers(model, method, held_out.X, classes),
+            score_of(measure, model, held_out),
+            score_of(measure, model, data.rows(train)),
+        )

@@ -13,19 +13,21 @@ Nothing can be seen here of a table that was prepared with all rows in view, by 
 into a pipeline. An estimator that draws anew in each fit cannot be repeated, hence not proved.
 """
 
+import re
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import r2_score
 
-from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, same
+from lemmata.core.certificate import SAME_LIMIT, Certificate, Check, length, same
 from lemmata.core.estimator import Estimator
 from lemmata.core.fits import fit_all
 from lemmata.model_selection.cumulative import joined
-from lemmata.model_selection.fold import Data, answers, fit_to
+from lemmata.model_selection.fold import Data, answers, classes_of, fit_to
 from lemmata.model_selection.knowledge import knowledge
 from lemmata.model_selection.scoring import measure_of, pooled_score, score_of
 from lemmata.model_selection.splits import count_rows, fold_numbers, times_held_out
@@ -101,15 +103,21 @@ def split_checks(result, n, weight, groups):
 def fit_checks(result, data):
     """Repeat every fold without the rows it held out, and compare."""
     estimator, splits = result.estimator, result.splits
-    measure, classes = measure_of(estimator, result.scoring), _classes(estimator, data, splits)
+    measure, classes = measure_of(estimator, result.scoring), classes_of(estimator, data, splits)
     work = partial(_repeat, estimator, data, result.method, measure, classes)
     folds = fit_all(work, splits, ours=isinstance(estimator, Estimator), name="folds")
     models = [fold.model for fold in folds]
-    stored = [*result.test_scores, *result.train_scores, result.score]
-    again = [*(fold.test_score for fold in folds), *(fold.train_score for fold in folds)]
-    again.append(pooled_score(measure, models, splits, data, classes))
+    stored = result.test_scores, result.train_scores, [result.score]
+    again = [fold.test_score for fold in folds], [fold.train_score for fold in folds]
+    again += ([pooled_score(measure, models, splits, data, classes)],)
+    floor = SAME_LIMIT * length(np.nan_to_num(np.concatenate(again)))  # what is left of a perfect fit's errors is rounding
+    claim = "they follow from the models of the folds"
+    scores = [same(*pair, "scores", claim, floor=floor) for pair in zip(stored, again, strict=True)]
     checks = [] if result.method is None else prediction_checks(result, data, folds, classes)
-    checks.append(same(stored, again, "scores", "they follow from the models of the folds"))
+    checks.append(max(scores, key=attrgetter("value")))
+    if result.chosen is not None:
+        other = sum(written(model.best_params_) != written(own) for model, own in zip(models, result.chosen, strict=True))
+        checks.append(Check("choices", float(other), NONE, "proof", "searches without the held-out rows choose the same"))
     left = skill_left(estimator, data, splits, models)
     if left is not None:
         claim = "with the targets of the fits reversed, the predictions turn with them"
@@ -171,10 +179,15 @@ def _repeat(estimator, data, method, measure, classes, split):
     )
 
 
-def _classes(estimator, data, splits):
-    if not is_classifier(estimator) or data.y is None or data.y.ndim != 1:
-        return None
-    return np.unique(data.y[times_held_out(splits, len(data.y)) > 0])
+def written(choice):
+    """Write what a search chose; copies of an estimator, a kernel or an array are written alike, though they may not be equal.
+
+    Examples
+    --------
+    >>> written({"step": object()})
+    "{'step': <object object>}"
+    """
+    return re.sub(" at 0x[0-9a-f]+", "", repr(choice))
 
 
 def alike(stored, found, name, claim):

@@ -5,6 +5,7 @@ of these do, and otherwise, if weights are whole numbers, the rows themselves ar
 an error. A search (`GridSearchCV`) weighs its fits; whether it weighs its own comparisons is scikit-learn's metadata routing.
 """
 
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -96,6 +97,26 @@ def fit_to(estimator, data, rows):
     return model.fit(part.X, *target, **weighed, **part.fit_params)
 
 
+@contextmanager
+def told(where):
+    """Add to an error where it came about.
+
+    Examples
+    --------
+    >>> try:
+    ...     with told("In fold 3."):
+    ...         [][0]
+    ... except IndexError as error:
+    ...     print(error, error.__notes__)
+    list index out of range ['In fold 3.']
+    """
+    try:
+        yield
+    except Exception as error:
+        error.add_note(where)
+        raise
+
+
 def weight_names(estimator):
     """Name the arguments by which `fit` takes weights of rows, or return None if some part of it takes none.
 
@@ -162,8 +183,26 @@ def chosen_method(estimator, method, y):
     return method
 
 
+def classes_of(estimator, data, splits):
+    """List the classes among the rows of all folds, fitted or held out; None of what is no classifier, or has several targets.
+
+    Examples
+    --------
+    >>> from lemmata.naive_bayes import GaussianNB
+    >>> classes_of(GaussianNB(), Data.of([[0.0]] * 4, ["c", "a", "b", "d"]), [([0, 1], [2])])
+    array(['a', 'b', 'c'], dtype='<U1')
+    """
+    if not is_classifier(estimator) or data.y is None or data.y.ndim != 1:
+        return None
+    used = np.zeros(len(data.y), dtype=bool)
+    for split in splits:
+        for rows in split:
+            used[rows] = True
+    return np.unique(data.y[used])
+
+
 def answers(model, method, X, classes=None):
-    """Ask a fitted model about rows; of a classifier, give one column for each of `classes`, those of the whole table.
+    """Ask a fitted model about rows; of a classifier, give one column for each of `classes`, those of all folds.
 
     A class that was not among the rows of the fit has probability zero there.
 

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from lemmata.core.estimator import gives_groups
 from lemmata.model_selection.fold import answers, repeated
 from lemmata.model_selection.splits import count_rows
 
@@ -83,7 +84,7 @@ def score_of(measure, model, data):
 
 
 def _takes_weights(measure):
-    return isinstance(measure, _BaseScorer) or "sample_weight" in signature(measure).parameters
+    return "sample_weight" in signature(measure._score_func if isinstance(measure, _BaseScorer) else measure).parameters
 
 
 def pooled_score(measure, models, splits, data, classes=None):
@@ -99,8 +100,14 @@ def pooled_score(measure, models, splits, data, classes=None):
     >>> pooled_score(RegressorMixin.score, models, splits, data)
     1.0
     """
-    held_out = data.rows(np.concatenate([test for _, test in splits]))
-    folds = [(model, data.rows(test)) for model, (_, test) in zip(models, splits, strict=True)]
+    if isinstance(measure, _BaseScorer) and gives_groups(models[0]):  # each fit numbers its groups anew
+        return np.nan
+    tests = [test for _, test in splits]
+    if data.weight is not None and not _takes_weights(measure):
+        tests = [repeated(test, data.weight, "The score") for test in tests]
+        data = data._replace(weight=None)
+    held_out = data.rows(np.concatenate(tests))
+    folds = [(model, data.rows(test)) for model, test in zip(models, tests, strict=True)]
     measure = _inherited(measure, folds)
     if isinstance(measure, _BaseScorer) or measure in INHERITED:
         return score_of(measure, HeldOut(models, [part.X for _, part in folds], classes), held_out)

@@ -19,6 +19,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_consistent_length
 
 from lemmata.core.random import generator
 
@@ -31,7 +32,8 @@ def make_splits(X, y=None, cv=5, *, groups=None, weight=None, classifier=False, 
     Parameters
     ----------
     cv : Number of folds, splitter, or iterable of pairs of row numbers or masks.
-    groups : Rows of one group are never divided by a number of folds; other splitters get them as they are.
+    groups : Rows of one group are never divided by a number of folds; other splitters get them as they are, and pairs that
+        divide one are refused.
     weight : A row of weight zero is in no split.
     classifier : Whether a number of folds keeps the shares of the classes.
     random_state : Seed of the shuffling by which a number of folds is cut; a splitter has its own.
@@ -48,8 +50,11 @@ def make_splits(X, y=None, cv=5, *, groups=None, weight=None, classifier=False, 
     """
     n = count_rows(X)
     present = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
-    if isinstance(cv, str) or not (isinstance(cv, Integral) or hasattr(cv, "split")):
+    check_consistent_length(X, groups)
+    if isinstance(cv, str | type) or not (isinstance(cv, Integral) or hasattr(cv, "split")):
         pairs = _given(cv, n)
+        if groups is not None:
+            _check_groups(pairs, np.asarray(groups))
     elif isinstance(cv, PredefinedSplit):  # which numbers the rows of the whole table
         pairs = [(_numbers(train, n, "cv"), _numbers(test, n, "cv")) for train, test in cv.split()]
     else:
@@ -75,8 +80,9 @@ def _folds(n_folds, y, groups, classifier, random_state):
 
 def _given(cv, n):
     """Read pairs of row numbers or masks."""
+    listed = list(cv) if hasattr(cv, "__iter__") and not isinstance(cv, type) else [cv]  # a generator's errors are its own
     try:
-        pairs = [(train, test) for train, test in cv]
+        pairs = [(train, test) for train, test in listed]
     except (TypeError, ValueError):
         raise ValueError(
             f"cv must be a number of folds, a splitter, or pairs (rows to fit, rows to test); got {cv!r}."
@@ -112,6 +118,14 @@ def _check(pairs):
             )
         if len(np.unique(test)) < len(test):
             raise ValueError(f"Split {i} names a row to test twice; give it the weight 2 by sample_weight.")
+
+
+def _check_groups(pairs, groups):
+    """Refuse pairs that divide a group."""
+    for i, (train, test) in enumerate(pairs):
+        both = np.intersect1d(groups[train], groups[test])
+        if len(both):
+            raise ValueError(f"Split {i} fits to rows of the group {both[0]!r} and tests on others of it.")
 
 
 def count_rows(X):
