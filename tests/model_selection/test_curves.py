@@ -71,6 +71,7 @@ def test_sizes_are_numbers_or_shares_of_the_smallest_fit():
     assert min(len(train) for train, _ in curve.splits) == 32
     assert_array_equal(curve.sizes, [16, 32])
     assert_array_equal(learning_curve(Ridge(), X, y, train_sizes=[9, 4, 4], cv=4, random_state=0).sizes, [4, 9])
+    assert_array_equal(learning_curve(Ridge(), X, y, train_sizes=9, cv=4, random_state=0).sizes, [9])
     for sizes in ([0.0, 1.0], [1.5], [33], [0], [], [-3]):
         with pytest.raises(ValueError, match="numbers of rows from 1 to 32"):
             learning_curve(Ridge(), X, y, train_sizes=sizes, cv=4)
@@ -197,6 +198,13 @@ def test_best_and_simplest_by_their_definitions():
     assert curve_of([[0.1, 0.5, 0.4]]).simplest == 1  # a single fold has no spread
 
 
+def test_a_point_without_scores_is_not_the_best():
+    curve = curve_of([[np.nan, 0.5, 0.7], [0.9, 0.5, 0.6]], values=[1, 2, 4])
+    assert (curve.best, curve.simplest) == (4, 4)
+    with pytest.raises(ValueError, match="All losses are NaN"):
+        _ = curve_of([[np.nan, np.nan]]).best
+
+
 def test_intervals_are_corrected_for_shared_rows():
     scores = np.random.default_rng(0).normal(size=(5, 3))
     curve = curve_of(scores, cls=ValidationCurve, param_name="alpha")
@@ -217,6 +225,23 @@ def test_changed_scores_and_leaks_are_refused(name):
     rows = [own.copy() for own in curve.rows]
     rows[0][-1] = np.r_[rows[0][-1], curve.splits[0][1][:1]]
     assert [check.name for check in replace(curve, rows=rows).certify(X, y).failed] == ["rows on both sides"]
+
+
+def test_fits_of_other_rows_than_is_claimed_are_refused():
+    X, y = numbers(0)
+    learned = learning_curve(Ridge(), X, y, random_state=0)
+    tuned = validation_curve(Ridge(), X, y, param_name="alpha", param_range=[1.0, 0.1], random_state=0)
+    fewer = [(train[5:], test) for train, test in learned.splits]
+    renamed = replace(learned, values=[size + 1 for size in learned.values])
+    for curve in (renamed, replace(learned, splits=fewer), replace(tuned, splits=fewer)):
+        assert [check.name for check in curve.certify(X, y).failed] == ["rows of the fits"]
+
+
+def test_an_error_names_its_fold_and_point():
+    X, y = numbers(0)
+    with pytest.raises(ValueError, match="max_depth") as raised:
+        validation_curve(DecisionTreeRegressor(), X, y, param_name="max_depth", param_range=[2, -1], cv=KFold(5))
+    assert raised.value.__notes__ == ["In fold 0, fitting DecisionTreeRegressor(max_depth=-1) to 40 rows."]
 
 
 def test_errors_say_what_to_do():

@@ -9,6 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from lemmata.linear_model import PolynomialRegression, Ridge
 from lemmata.model_selection import learning_curve, validation_curve
+from lemmata.naive_bayes import GaussianNB
 from lemmata.plot import LearningCurveDisplay, ValidationCurveDisplay
 
 
@@ -100,6 +101,27 @@ def test_penalties_fall_to_the_right_and_names_stand_side_by_side():
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "3", "None"]
     assert ax.get_ylabel() == "accuracy"
     assert_array_equal(lines(ax)["held-out rows"][:, 0], [0, 1, 2])
+
+
+def test_points_without_a_score_are_left_out():
+    X, y = numbers()
+    with pytest.warns(UserWarning, match="not well-defined with less than two samples"):
+        display = LearningCurveDisplay.from_estimator(Ridge(), X, y, train_sizes=[1, 10, 40], random_state=0)
+    assert np.isnan(lines(display.ax_)["rows of the fit"][0, 1])
+    drawn = [display.curve.test_means, display.curve.train_means[1:]]
+    low, high = display.ax_.get_ylim()
+    assert low < min(means.min() for means in drawn)
+    assert high > max(means.max() for means in drawn)
+
+
+def test_values_may_be_arrays():
+    X, y = numbers()
+    labels = np.where(y > 0, "up", "down")
+    priors = [np.array([0.999, 0.001]), np.array([0.5, 0.5])]
+    display = ValidationCurveDisplay.from_estimator(
+        GaussianNB(), X, labels, param_name="priors", param_range=priors, random_state=0
+    )
+    assert_array_equal(lines(display.ax_)["best: [0.5 0.5]"][0, 0], 1)
 
 
 @pytest.mark.parametrize("style", ["default", "dark_background"])

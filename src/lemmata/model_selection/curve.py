@@ -17,8 +17,8 @@ from sklearn.base import is_classifier
 from lemmata.core.certificate import Certificate, Check, same
 from lemmata.core.estimator import Estimator
 from lemmata.core.fits import fit_all
-from lemmata.model_selection.fold import Data, fit_to
-from lemmata.model_selection.one_standard_error import within_one_standard_error
+from lemmata.model_selection.fold import Data, fit_to, told
+from lemmata.model_selection.one_standard_error import least, within_one_standard_error
 from lemmata.model_selection.scoring import measure_of, score_of
 from lemmata.model_selection.splits import count_rows, make_splits
 from lemmata.model_selection.spread import fold_interval, standard_errors
@@ -69,8 +69,8 @@ class Curve:
 
     @property
     def best(self):
-        """The value with the highest mean score of the rows held out; the first among equals."""
-        return self.values[int(np.argmax(self.test_means))]
+        """The value with the highest mean score of the rows held out; the first among equals. A mean of NaN is none."""
+        return self.values[least(-self.test_means)]
 
     @property
     def simplest(self):
@@ -90,15 +90,25 @@ class Curve:
             return [
                 Check("rows on both sides", float(both), 0.5, "proof", "no model was fitted to a row that it was tested on")
             ]
+        other = sum(
+            len(rows) != size or not np.isin(rows, train).all()
+            for own, (train, _) in zip(self.rows, self.splits, strict=True)
+            for rows, size in zip(own, self._fitted(train), strict=True)
+        )
         again = scores_of_fits(self._models(), data, self.splits, self.rows, self.scoring, apart=True)
         return [
             Check("rows on both sides", 0.0, 0.5, "proof", "no model was fitted to a row that it was tested on"),
+            Check("rows of the fits", float(other), 0.5, "proof", "each fit has as many rows of its fold as is claimed"),
             same(self.test_scores, again[1], "scores of held-out rows", "fits without these rows give the same"),
             same(self.train_scores, again[0], "scores of the fits", "fits without the held-out rows give the same"),
         ]
 
     def _models(self):
         return [self.estimator] * len(self.values)
+
+    def _fitted(self, train):
+        """Tell how many rows of a fold the fits should have, point by point."""
+        return [len(train)] * len(self.values)
 
 
 def splits_for(estimator, data, cv, groups, rng):
@@ -124,5 +134,6 @@ def _point(models, data, splits, rows, measure, apart, point):
     if apart:
         left = np.setdiff1d(np.arange(count_rows(data.X)), held_out)
         table, own = data.rows(left), np.searchsorted(left, own)
-    model = fit_to(models[j], table, own)
-    return score_of(measure, model, table.rows(own)), score_of(measure, model, data.rows(held_out))
+    with told(f"In fold {i}, fitting {models[j]} to {len(own)} rows."):
+        model = fit_to(models[j], table, own)
+        return score_of(measure, model, table.rows(own)), score_of(measure, model, data.rows(held_out))

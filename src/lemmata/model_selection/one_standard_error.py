@@ -84,11 +84,22 @@ def within_one_standard_error(losses):
     [False, True, True]
     """
     means = losses.mean(axis=0)
-    if np.isnan(means).all():
-        raise ValueError("All losses are NaN: no model was fitted and scored, so there is none to choose.")
-    best = int(np.nanargmin(means))
+    best = least(means)
     error = losses[:, best].std(ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else 0.0
     return means <= means[best] + error
+
+
+def least(means):
+    """Give the place of the least mean loss, the first among equals; NaN is none.
+
+    Examples
+    --------
+    >>> least(np.array([np.nan, 2.0, 1.0, 1.0]))
+    2
+    """
+    if np.isnan(means).all():
+        raise ValueError("All losses are NaN: no model was fitted and scored, so there is none to choose.")
+    return int(np.nanargmin(means))
 
 
 def simplest(losses, sizes):

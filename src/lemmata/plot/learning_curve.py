@@ -135,10 +135,11 @@ def draw_scores(ax: Any, x: Any, curve: Any, level: float, most: float = np.inf)
         ax.plot(x, mean, lw=2, ms=5, label=label, **style)
     means = np.concatenate([mean for mean, _, _ in kinds.values()])
     reach = np.concatenate([means, *[np.ravel(ends) for _, ends, _ in kinds.values()]])
-    reach = reach[np.isfinite(reach)]
-    span = float(means.max() - means.min()) or 1.0
-    low, high = max(reach.min(), means.min() - BEYOND * span), min(reach.max(), means.max() + BEYOND * span, most)
-    ax.set_ylim(low - MARGIN * span, high + MARGIN * span)
+    means, reach = means[np.isfinite(means)], reach[np.isfinite(reach)]  # a single row has no R²
+    if len(means):
+        span = float(np.ptp(means)) or 1.0
+        low, high = max(reach.min(), means.min() - BEYOND * span), min(reach.max(), means.max() + BEYOND * span, most)
+        ax.set_ylim(low - MARGIN * span, high + MARGIN * span)
     ax.legend(frameon=False, fontsize="small", markerscale=0.8, loc="best")
     quiet(ax)
 

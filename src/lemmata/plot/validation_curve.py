@@ -100,7 +100,9 @@ class ValidationCurveDisplay:
         ax = axes(ax, (5.8, 4.0))
         x = self._place(ax)
         means, parameter = curve.test_means, curve.param_name.split("__")[-1]
-        best, simplest = (curve.values.index(value) for value in (curve.best, curve.simplest))
+        best, simplest = (
+            next(i for i, other in enumerate(curve.values) if other is value) for value in (curve.best, curve.simplest)
+        )
         enough = means[best] - np.nan_to_num(curve.test_standard_errors[best])
         score = score_name(curve)
         draw_scores(ax, x, curve, self.level, 1.0 if score in UP_TO_ONE else np.inf)
