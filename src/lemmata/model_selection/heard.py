@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
+from lemmata.core.threads import is_interrupt
+
 _HERE = threading.local()
 _LISTENING = [0]
 _ELSEWHERE: list[list[tuple[type[Warning], str]]] = [[]]  # notes for threads that a call starts: those of the last call begun
@@ -52,10 +54,16 @@ def hear(call: Callable[[], Any]) -> Heard:
     """
     with nullcontext() if _LISTENING[0] else listening():
         notes: list[tuple[type[Warning], str]] = []
+        before, elsewhere = getattr(_HERE, "notes", None), _ELSEWHERE[0]
         _HERE.notes = _ELSEWHERE[0] = notes
         try:
             return Heard(call(), None, list(dict.fromkeys(notes)))
         except Exception as error:  # whatever it was, other fits go on
+            if is_interrupt(error):
+                raise KeyboardInterrupt from error
             return Heard(None, error, list(dict.fromkeys(notes)))
         finally:
-            del _HERE.notes
+            if before is None:
+                del _HERE.notes
+            else:  # a fit that hears its own fits
+                _HERE.notes, _ELSEWHERE[0] = before, elsewhere
