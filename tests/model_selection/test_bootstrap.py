@@ -281,6 +281,11 @@ def test_certificate_says_that_resamples_are_few():
     assert "needs 39 replicates" in none.claim
 
 
+def test_any_number_is_a_level():
+    fitted = Bootstrap(random_state=0).fit([1.0, 2.0, 4.0, 8.0])
+    assert_allclose(fitted.interval(np.float32(0.9)), fitted.interval(0.9), rtol=1e-6)
+
+
 def test_samples_that_do_not_vary():
     fitted = Bootstrap("mean", n_resamples=100).fit([3.0, 3.0, 3.0])
     assert (fitted.estimate_, fitted.variance_, fitted.bias_) == (3.0, 0.0, 0.0)
@@ -307,6 +312,11 @@ def test_undefined_replicates_are_left_out_and_said():
         (lambda: Bootstrap(1.5).fit([1.0, 2.0]), "statistic must be one of"),
         (lambda: Bootstrap().fit([1.0]), "A sample of one row has no resamples but itself"),
         (lambda: Bootstrap().fit(), "Give one sample or more"),
+        (lambda: Bootstrap().fit(np.empty((5, 0))), "The table has no columns"),
+        (
+            lambda: Bootstrap(lambda x, y: x.mean() - y.sum(), paired=False).fit([1.0, 2.0], []),
+            r"the samples have \[2, 0\] rows",
+        ),
         (lambda: Bootstrap().fit([1.0, np.nan]), "must be finite numbers"),
         (lambda: Bootstrap().fit([1.0, 2.0], [1.0, 2.0]), "is of 1 sample, got 2"),
         (lambda: Bootstrap("correlation").fit([1.0, 2.0], [1.0, 2.0, 3.0]), r"equally long; they have \[2, 3\] rows"),

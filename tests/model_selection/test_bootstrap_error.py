@@ -236,7 +236,7 @@ def test_certificate_refuses_what_is_changed():
     found = bootstrap_error(TheirNeighbors(3), X, y, n_resamples=25, random_state=1)
     assert found.certify(X, y).holds
     names = ["apparent", "out_of_bag", "no_information", "relative_overfitting", "weight", "err632", "err632_plus"]
-    for name in [*names, "standard_error", "variance", "bias_and_noise", "losses", "rows"]:
+    for name in [*names, "standard_error", "variance", "bias_and_noise", "losses", "rows", "redrawn"]:
         changed = dataclass_with(found, name, getattr(found, name) * 1.01 + 1e-3)
         assert not changed.certify(X, y).holds, name
     seen = np.argwhere(np.isnan(found.losses))[0]
@@ -309,6 +309,32 @@ def test_bags_of_a_single_class_are_drawn_again():
     assert found.certify(X, y).holds
 
 
+def test_the_estimator_is_copied():
+    X, y = table()
+    model = TheirNeighbors(3)
+    found = bootstrap_error(model, X, y, n_resamples=20, random_state=0)
+    model.set_params(n_neighbors=1)
+    assert found.certify(X, y).holds
+
+
+class Odd(Mean):
+    """Refuses bags without the first row."""
+
+    def fit(self, X, y):
+        if X.min() > 0:
+            raise FloatingPointError("not this bag")
+        return super().fit(X, y)
+
+
+def test_an_error_names_its_bag():
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(FloatingPointError, match="not this bag") as raised:
+        bootstrap_error(Odd(), X, X[:, 0], n_resamples=30, random_state=0)
+    seed = int(np.random.default_rng(0).integers(2**31))
+    bags = [rng.integers(6, size=6) for rng in np.random.default_rng(seed).spawn(30)]
+    assert raised.value.__notes__ == [f"In bag {next(k for k, bag in enumerate(bags) if 0 not in bag)}."]
+
+
 @pytest.mark.filterwarnings("ignore:.*had a single class")
 def test_a_rare_class_is_said():
     with pytest.warns(UserWarning, match=r"\d+ of \d+ rows are in all 3 bags and are left out"):
@@ -366,7 +392,12 @@ def test_splits_are_bags_and_what_they_leave_out():
         (lambda: bootstrap_error(Ridge(), np.ones((3, 1)), np.ones((3, 2))), "one target for each row"),
         (lambda: bootstrap_error(Ridge(), np.ones((3, 1)), np.ones(2)), "inconsistent numbers of samples"),
         (lambda: bootstrap_error(GaussianNB(), *table(), n_resamples=1), "n_resamples must be a whole number of at least 2"),
-        (lambda: bootstrap_error(GaussianNB(), *table(), loss=lambda y, p: 0.0), "must be a finite number for each row"),
+        (lambda: bootstrap_error(GaussianNB(), *table(), loss=lambda y, p: 0.0), r"for each of the 40 rows; its shape is \(\)"),
+        (
+            lambda: bootstrap_error(Ridge(), table()[0], np.arange(40.0), loss=lambda y, p: np.where(y > 38, np.nan, 0.0)),
+            "for each of the 40 rows; nan is among them",
+        ),
+        (lambda: bootstrap_error(TheirNeighbors(1), [[0.0], [1.0]], [0, 1]), "All rows are in all 100 bags"),
         (lambda: bootstrap_error(GaussianNB(), *table(), sample_weight=np.full(40, 0.5)), "in whole numbers"),
         (lambda: list(BootstrapSplit(0).split([[1.0], [2.0]])), "n_splits must be a whole number of at least 1"),
         (lambda: list(BootstrapSplit().split([[1.0]])), "leaves none out: give more rows"),

@@ -37,6 +37,13 @@ def test_what_is_drawn_is_what_was_found(statistic):
     plt.close("all")
 
 
+def test_a_series_has_the_interval_that_it_can_have():
+    series = Bootstrap("mean", n_resamples=199, resampling="moving-block", random_state=0).fit(np.arange(30.0) % 7)
+    low, high = series.interval(0.9, "percentile")
+    assert_allclose(lines(series.plot(level=0.9))["90 % percentile interval"][[0, 3]], [low, high])
+    plt.close("all")
+
+
 def test_one_number_of_several_and_what_does_not_vary():
     X = np.random.default_rng(1).normal(size=(20, 2))
     several = Bootstrap("mean", n_resamples=199, random_state=0).fit(X)

@@ -154,12 +154,18 @@ class Bootstrap(BaseEstimator):
         low, high = (np.reshape(side, self.estimate_.shape)[()] for side in zip(*ends, strict=True))
         return Interval(low, high)
 
-    def plot(self, *, level=0.95, method="bca", ax=None):
-        """Draw the replicates, the estimate and an interval; return the display (see `lemmata.plot.BootstrapDisplay`)."""
+    def plot(self, *, level=0.95, method=None, ax=None):
+        """Draw the replicates, the estimate and an interval; return the display (see `lemmata.plot.BootstrapDisplay`).
+
+        Parameters
+        ----------
+        level, method : Of the interval; of a series the "percentile" one by default, else "bca".
+        ax : Where to draw; None for a new figure.
+        """
         check_is_fitted(self)
         # Plots know the bootstrap and it does not know plots, so the package is looked up by its name, and only now.
         display = import_module("lemmata.plot").BootstrapDisplay
-        return display.from_bootstrap(self, level=level, method=method, ax=ax)
+        return display.from_bootstrap(self, level=level, method=method or self._usual_method(), ax=ax)
 
     def certify(self, *samples, strata=None, sample_weight=None, level=0.95, method=None):
         """Draw all resamples again from the seed and recompute the statistic of each, a named one in NumPy's words.
@@ -172,10 +178,13 @@ class Bootstrap(BaseEstimator):
         check_is_fitted(self)
         again = read_samples(samples, self.statistic, self.paired, strata, sample_weight)
         draws = lay_out(again.groups, self.resampling, self.block_length, len(self.replicates_), self.seed_)
-        method = method or ("percentile" if draws.in_runs else "bca")
+        method = method or self._usual_method()
         chance = chance_check(self, level, method)
         name = f"Bootstrap({getattr(self.statistic, '__name__', self.statistic)})"
         return Certificate(*recomputed_checks(self, again, draws), chance, subject=name)
+
+    def _usual_method(self):
+        return "percentile" if self._draws.in_runs else "bca"
 
     def _replicated(self, evaluate):
         ours = named(self.statistic) is not None

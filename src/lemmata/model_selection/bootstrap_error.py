@@ -72,7 +72,7 @@ class BootstrapError:
         task = read_task(self.estimator, X, y, self.loss, self.response_method, sample_weight, self.seed)
         if self.losses.shape[1] != len(task.rows):
             return Certificate(Check("rows", 1.0, 0.0, "proof", "these are the rows of the fits"), subject="bootstrap error")
-        bags, _ = draw_bags(task, len(self.losses), self.seed)
+        bags, redrawn = draw_bags(task, len(self.losses), self.seed)
         predictions, losses, apparent, gamma = fit_bags(task, bags, n_jobs, 0)
         leaks = int((~np.isnan(self.losses) & (bags > 0)).sum() + (np.isnan(self.losses) & (bags == 0)).sum())
         errors = [np.mean([loss[i] for loss in losses if loss[i] == loss[i]] or np.nan) for i in range(losses.shape[1])]
@@ -89,6 +89,7 @@ class BootstrapError:
             "weight": (weight, "0.632/(1 − 0.368 R)"),
             "err632": (err632, "0.368 and 0.632 parts of them"),
             "err632_plus": (err632 + (weight - 0.632) * share, "the same with that weight, out of bag no larger than γ"),
+            "redrawn": (redrawn, "bags of a single class, which were drawn again"),
             "standard_error": (losses_of.standard_error(bags, losses), "the infinitesimal jackknife's"),
         }
         checks = [same(getattr(self, key), value, key, claim, floor=gamma) for key, (value, claim) in expected.items()]
@@ -153,6 +154,8 @@ def bootstrap_error(
     bags, redrawn = draw_bags(task, n_resamples, seed)
     predictions, losses, apparent, gamma = fit_bags(task, bags, n_jobs, verbose)
     rows = losses_of.row_errors(losses)
+    if np.isnan(rows).all():
+        raise ValueError(f"All rows are in all {n_resamples} bags, so nothing is tested: give more rows, or raise n_resamples.")
     if np.isnan(rows).any():
         told = f"{int(np.isnan(rows).sum())} of {len(rows)} rows are in all {n_resamples} bags and are left out"
         warnings.warn(f"{told}: raise n_resamples.", stacklevel=2)
@@ -163,5 +166,5 @@ def bootstrap_error(
     error = losses_of.standard_error(bags, losses)
     parts = parts_of(task, predictions, losses)
     return BootstrapError(
-        apparent, out, gamma, *combined, error, *parts, rows, losses, redrawn, seed, estimator, loss, response_method
+        apparent, out, gamma, *combined, error, *parts, rows, losses, redrawn, seed, task.estimator, loss, response_method
     )

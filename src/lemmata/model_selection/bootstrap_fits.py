@@ -12,6 +12,7 @@ from lemmata.core.fits import fit_all
 from lemmata.core.random import generator, spawn
 from lemmata.model_selection import bootstrap_losses as losses_of
 from lemmata.model_selection.bootstrap_samples import repetitions
+from lemmata.model_selection.fold import told
 
 RESPONSES = ("predict", "predict_proba")
 
@@ -48,7 +49,7 @@ def read_task(estimator, X, y, loss, response_method, sample_weight, seed):
         raise ValueError("There must be two rows or more, and of a classifier two classes or more.")
     loss = loss or (losses_of.squared if labels is None else losses_of.zero_one)
     y = y.astype(np.float64) if loss is losses_of.squared else y
-    return Task(estimator, X, y, rows, labels, loss, response_method, seed)
+    return Task(clone(estimator), X, y, rows, labels, loss, response_method, seed)
 
 
 def draw_bags(task, n_resamples, seed):
@@ -99,9 +100,13 @@ def _fit_and_judge(task, numbered):
         }
     )
     bag, out = (task.rows, task.rows) if counts is None else (np.repeat(task.rows, counts), task.rows[counts == 0])
-    model.fit(_safe_indexing(task.X, bag), task.y[bag])
-    if not len(out):
-        return np.empty(0), np.empty(0)
+    with told("In the fit to all rows." if counts is None else f"In bag {number - 1}."):
+        model.fit(_safe_indexing(task.X, bag), task.y[bag])
+        return _judge(task, model, out) if len(out) else (np.empty(0), np.empty(0))
+
+
+def _judge(task, model, out):
+    """Predict rows and tell what that loses."""
     predicted = np.asarray(getattr(model, task.response_method)(_safe_indexing(task.X, out)))
     if task.response_method == "predict_proba":
         aligned = np.zeros((len(out), len(task.labels)))  # a class that the bag lacks has probability zero
@@ -109,7 +114,8 @@ def _fit_and_judge(task, numbered):
         predicted = aligned
     loss = np.asarray(task.loss(task.y[out], predicted), dtype=np.float64)
     if loss.shape != (len(out),) or not np.isfinite(loss).all():
-        raise ValueError(f"The loss must be a finite number for each row: {len(out)} of them, and it has shape {loss.shape}.")
+        found = f"{loss[~np.isfinite(loss)][0]} is among them" if loss.shape == (len(out),) else f"its shape is {loss.shape}"
+        raise ValueError(f"The loss must be a finite number for each of the {len(out)} rows; {found}.")
     return predicted, loss
 
 

@@ -20,6 +20,7 @@ Quantiles are those that B + 1 numbers between replicates make: quantile p lies 
 """
 
 import warnings
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ class Evidence(NamedTuple):
 
 def check_level(level, n_resamples):
     """Refuse a level that so many replicates cannot tell."""
-    if not (isinstance(level, float) and 0 < level < 1):
+    if not (isinstance(level, Real) and 0 < level < 1):
         raise ValueError(f"level must be a number between 0 and 1, such as 0.95; got {level!r}.")
     needed = int(np.ceil(2 / (1 - level) - 1e-9)) - 1  # the smallest replicate must lie at place p (B + 1) ≥ 1
     if n_resamples < needed:

@@ -45,7 +45,11 @@ def read_samples(samples, statistic, paired, strata=None, sample_weight=None):
             f"{len(arrays)} samples: say paired=True if their rows belong together, or paired=False to draw each by itself."
         )
     sizes = [len(a) for a in arrays]
+    if known is not None and arrays[0].size == 0 < sizes[0]:
+        raise ValueError("The table has no columns.")
     if known is None and len(arrays) > 1 and not paired:
+        if min(sizes) < 2:
+            raise ValueError(f"A sample of one row has no resamples but itself; the samples have {sizes} rows.")
         if strata is not None or sample_weight is not None:
             raise ValueError("strata and sample_weight are for one sample or for paired ones; these are drawn each by itself.")
         return Samples(arrays, np.append(0, np.cumsum(sizes)), np.repeat(np.arange(len(sizes)), sizes))
