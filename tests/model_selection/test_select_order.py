@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.cluster import AgglomerativeClustering
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge as SklearnRidge
 from sklearn.metrics import r2_score
 from sklearn.mixture import GaussianMixture as SklearnGaussianMixture
@@ -23,7 +26,8 @@ from lemmata.hmm import GaussianHMM
 from lemmata.linear_model import BayesianLinearRegression, LinearRegression, PolynomialRegression
 from lemmata.mixture import GaussianMixture
 from lemmata.model_selection import OrderCurve, select_order, stability
-from lemmata.tree import DecisionTreeClassifier
+from lemmata.neighbors import KNeighborsClassifier
+from lemmata.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 
 def groups(seed=0, n=40):
@@ -246,6 +250,95 @@ def test_sabotage_is_refused():
     assert not curve.certify(X + np.linspace(0, 3, len(X))[:, None]).holds, "other rows"
 
 
+def test_folds_that_saw_the_rows_they_are_scored_on_are_refused():
+    x, y = cubic()
+    curve = select_order(PolynomialRegression(), "degree", range(1, 6), x, y, criterion="cv", random_state=0)
+    certificate = curve.certify(x, y)
+    assert certificate.holds, str(certificate)
+    assert "known before the folds" in [check.name for check in certificate]
+    seen = [[-model.score(x[test], y[test]) for model in curve.models] for _, test in curve.judge.splits]
+    twin = replace(curve, losses=np.array(seen))
+    twin.judge.models[:] = [[model] * 5 for model in curve.models]  # fitted to all rows, and scored as is said
+    assert "criterion" in [check.name for check in twin.certify(x, y).failed]
+
+
+def test_what_was_fitted_to_all_rows_beforehand_is_named():
+    rng = np.random.default_rng(0)
+    X, coin = rng.normal(size=(60, 400)), np.tile([0, 1], 30)
+    for choice, known in ((SelectKBest(k=10), False), (FrozenEstimator(SelectKBest(k=10).fit(X, coin)), True)):
+        model = make_pipeline(choice, KNeighborsClassifier())
+        curve = select_order(
+            model, "kneighborsclassifier__n_neighbors", [1, 5], X, coin, criterion="cv", random_state=0, nested=False
+        )
+        assert [check.name for check in curve.certify(X, coin).failed] == ["known before the folds"] * known
+        assert bool(-curve.means.min() > 0.7) == known, "labels by coin toss"
+
+
+def test_equals_may_differ_by_rounding():
+    X = groups()
+    curve = select_order(KMeans(), "n_clusters", [2, 3, 4], X, random_state=0)
+    place, losses = 1, curve.losses.copy()
+    losses[0, 2] = losses[0, place] * (1 - 1e-12)  # two that are alike, and which is first is chance
+
+    class Judge:
+        def again(self, curve, data):
+            return np.array([[losses[0, 0], losses[0, 2], losses[0, 1]]])
+
+    assert replace(curve, losses=losses, judge=Judge()).certify(X).holds
+
+
+def test_fits_without_errors_are_compared_with_others_in_one_unit():
+    """A tree that is deep enough has no likelihood: then −R² stands for all."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, size=(100, 1))
+    y = x[:, 0] ** 3 + rng.normal(size=100)
+    curve = select_order(DecisionTreeRegressor(), "max_depth", [1, 2, 4, 8, 30], x, y, criterion="cv", random_state=0)
+    expected = [-r2_score(y, model.predict(x)) for model in curve.models]
+    assert curve.criteria[0] is not None
+    assert curve.criteria[-1] is None
+    np.testing.assert_allclose(curve.objectives, expected, rtol=1e-9)
+    assert curve.certify(x, y).holds, str(curve.certify(x, y))
+    bend = select_order(DecisionTreeRegressor(), "max_depth", [1, 2, 4, 8, 30], x, y, criterion="elbow", random_state=0)
+    np.testing.assert_allclose(bend.losses, [expected], rtol=1e-9)
+    assert bend.certify(x, y).holds
+
+
+def test_stability_needs_no_objective():
+    X = groups()
+    model = AgglomerativeClustering()
+    curve = select_order(model, "n_clusters", [2, 3, 4], X, criterion="stability", n_repeats=3, random_state=0)
+    assert curve.suggested == 3
+    assert np.isnan(curve.objectives).all()
+    assert [check.name for check in curve.certify(X) if not check.holds] == []
+    with pytest.raises(ValueError, match="AgglomerativeClustering has no objective that is known here"):
+        select_order(model, "n_clusters", [2, 3, 4], X, criterion="elbow")
+
+
+@pytest.mark.parametrize("criterion", ["elbow", "cv"])
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_a_generator_as_seed_stands_for_one_number(make, criterion):
+    X, y = np.zeros((6, 1)), np.zeros(6)
+    generator = make(3)
+    options = {"criterion": criterion, "n_restarts": 1, "random_state": 5}
+    curve = select_order(Lottery(random_state=generator), "order", [1, 2, 4], X, y, **options)
+    assert curve.certify(X, y).holds, str(curve.certify(X, y))
+    np.testing.assert_allclose(curve.objectives * curve.values, curve.objectives[0])
+    again = select_order(Lottery(random_state=generator), "order", [1, 2, 4], X, y, **options)
+    np.testing.assert_array_equal(curve.losses, again.losses)
+    other = select_order(Lottery(random_state=make(4)), "order", [1, 2, 4], X, y, **options)
+    assert not np.array_equal(curve.losses, other.losses)
+
+
+def test_groups_stay_together():
+    x, y = cubic()
+    person = np.repeat(np.arange(20), 4)
+    options = {"criterion": "cv", "groups": person, "n_repeats": 2, "random_state": 0}
+    curve = select_order(PolynomialRegression(), "degree", [1, 3], x, y, **options)
+    assert len(curve.judge.splits) == 10
+    assert not any(len(np.intersect1d(person[train], person[test])) for train, test in curve.judge.splits)
+    assert curve.suggested == 3
+
+
 def test_a_larger_order_that_fits_worse_is_refused():
     X = groups()
     curve = select_order(KMeans(), "n_clusters", [1, 2, 3, 4], X, random_state=0)
@@ -366,6 +459,8 @@ def test_errors_come_before_any_fit():
         ({"scoring": "r2"}, "scoring is for criterion='cv'; 'bic' has a unit of its own"),
         ({"n_repeats": 3}, "n_repeats is for 'cv' and 'stability'; 'bic' judges"),
         ({"n_restarts": 0}, "n_restarts must be a whole number of at least 1, got 0"),
+        ({"values": 5}, r"values must be several numbers to compare, such as range\(1, 6\); got 5"),
+        ({"groups": np.zeros(120)}, "groups are kept together in folds, for criterion='cv'; 'bic' has none"),
         ({"n_repeats": 0, "criterion": "cv"}, "n_repeats must be a whole number of at least 1, got 0"),
     ):
         arguments = {"param": "n_clusters", "values": [2, 3]} | options
@@ -397,4 +492,12 @@ def test_the_picture_marks_the_suggested_and_the_simplest():
     np.testing.assert_allclose(both.lines_[other.unit].get_ydata(), [1.0, np.nan, 0.0])
     with pytest.raises(ValueError, match="Curves in one picture have the same parameter"):
         OrderCurveDisplay.from_curve(curve, replace(other, param="k"))
+    with pytest.raises(ValueError, match="'BIC, K ln N − 2L' is there twice: draw two models side by side"):
+        OrderCurveDisplay.from_curve(other, replace(other, losses=other.losses + 1))
+    with pytest.raises(ValueError, match=r"a loss of each of the 3 values, got the shape \(1, 2\)"):
+        OrderCurveDisplay(values=[1, 2, 3], losses=[3.0, 2.0])
+    with pytest.raises(ValueError, match="a loss of each of the 3 values"):
+        OrderCurveDisplay(values=[1, 2, 3], losses=[np.nan] * 3)
+    with pytest.raises(ValueError, match=r"one of the values \[1, 2, 3\], got 7"):
+        OrderCurveDisplay(values=[1, 2, 3], losses=[3.0, 2.0, 1.0], suggested=7)
     mpl.pyplot.close("all")

@@ -5,17 +5,21 @@ starts from the fitted models and the rows alone.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
+from lemmata.core.estimator import Estimator
+from lemmata.core.fits import fit_all
 from lemmata.model_selection.criteria import information_criteria
 from lemmata.model_selection.cross_validation import cross_validate
-from lemmata.model_selection.fold import Data
+from lemmata.model_selection.fold import Data, fit_to
 from lemmata.model_selection.heard import hear, listening
-from lemmata.model_selection.restarts import training_objective
+from lemmata.model_selection.restarts import own_objective, training_objectives
 from lemmata.model_selection.scoring import measure_of, score_of
+from lemmata.model_selection.splits import count_rows
 from lemmata.model_selection.stability import stability
 
 
@@ -62,6 +66,8 @@ class CriterionJudge:
             heard = hear(lambda criteria=criteria: of_criteria(self.name, criteria))
             found[0, i] = np.nan if heard.error or fits.notes[i].failed else heard.result
             fits.notes[i].take(heard)
+            if np.isinf(found[0, i]):
+                fits.notes[i].say(f"the criterion is {found[0, i]}.")
         return found
 
     def again(self, curve, data):
@@ -79,12 +85,14 @@ class ObjectiveJudge:
 
     def losses(self, fits):
         """Give one line of objectives."""
+        for model, notes, objective in zip(fits.models, fits.notes, fits.objectives, strict=True):
+            if model is not None and np.isnan(objective):
+                notes.take(hear(partial(own_objective, model, fits.data)))
         return np.where([notes.failed for notes in fits.notes], np.nan, fits.objectives)[None]
 
     def again(self, curve, data):
         """Compute the objectives of all models anew."""
-        known = zip(curve.models, np.isfinite(curve.means), strict=True)
-        return np.array([[training_objective(model, data) if judged else np.nan for model, judged in known]])
+        return np.where(np.isfinite(curve.means), training_objectives(curve.models, data), np.nan)[None]
 
 
 @dataclass
@@ -120,12 +128,24 @@ class FoldJudge:
         return cross_validate(candidate, X, y, sample_weight=fits.data.weight, **options)
 
     def again(self, curve, data):
-        """Score the models of all folds anew."""
+        """Fit to every fold once more, to a table in which the rows held out are not, and score these."""
+        tasks = [(i, j) for j, models in enumerate(self.models) if models for i in range(len(self.splits))]
+        with listening():
+            scores = fit_all(partial(self._repeat, data), tasks, ours=isinstance(curve.model, Estimator), name="folds")
         found = np.full((len(self.splits), len(self.models)), np.nan)
-        for j, models in enumerate(self.models):
-            for i, (model, (_, test)) in enumerate(zip(models or [], self.splits, strict=bool(models))):
-                found[i, j] = -score_of(measure_of(model, self.scoring), model, data.rows(test))
+        for (i, j), score in zip(tasks, scores, strict=True):
+            found[i, j] = np.nan if score.error else -score.result
         return found
+
+    def _repeat(self, data, task):
+        return hear(partial(self._score_anew, data, *task))
+
+    def _score_anew(self, data, i, j):
+        train, test = self.splits[i]
+        left = np.setdiff1d(np.arange(count_rows(data.X)), test)
+        places = np.searchsorted(left, train[~np.isin(train, test)])
+        model = fit_to(self.models[j][i], data.rows(left), places)
+        return score_of(measure_of(model, self.scoring), model, data.rows(test))
 
 
 @dataclass

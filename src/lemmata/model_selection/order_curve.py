@@ -3,7 +3,9 @@
 The certificate recomputes the criterion of every model from its parameters and the rows, asks whether the suggestion is the
 order with the least mean, fits the suggested model once more, and, where models are nested, checks what theory says of their
 training objectives: the best fit of a larger order is no worse than the best of a smaller one, because the larger contains
-the smaller. A rise proves that a fit was caught in a local optimum; more restarts are the remedy.
+the smaller. A rise proves that a fit was caught in a local optimum; more restarts are the remedy. Where orders were judged by
+folds, all of these are fitted again, to tables without the rows held out, and nothing fitted to all rows may be in the reach of
+the estimator.
 """
 
 from collections.abc import Mapping
@@ -17,8 +19,9 @@ from sklearn.base import clone
 from lemmata.cluster.elbow import Elbow
 from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check
 from lemmata.model_selection.fold import Data, fit_to
+from lemmata.model_selection.knowledge import knowledge
 from lemmata.model_selection.one_standard_error import simplest
-from lemmata.model_selection.restarts import training_objective
+from lemmata.model_selection.restarts import training_objectives
 from lemmata.model_selection.splits import count_rows
 
 UNITS = {
@@ -108,33 +111,43 @@ class OrderCurve:
     def certify(self, X, y=None, sample_weight=None):
         """Judge every model anew on the rows of the fit, and fit the suggested one once more.
 
-        For "stability", which has no models to judge, the samples of all orders are drawn and fitted again.
+        For "cv" every fold is fitted again, once for each order, to a table without the rows held out; for "stability", which
+        has no models to judge, the samples of all orders are drawn and fitted again.
         """
         data = Data.of(X, y, sample_weight)
-        place, fitted = int(np.flatnonzero(self.values == self.suggested)[0]), np.isfinite(self.objectives)
-        losses, objectives = self.judge.again(self, data), np.full(len(self.values), np.nan)
-        for i in np.flatnonzero(fitted):
-            objectives[i] = training_objective(self.models[i], data)
-        best = _suggestion(self.criterion, self.values, losses)
-        again = fit_to(clone(self.models[place]), data, np.arange(count_rows(data.X)))
+        n, place = count_rows(data.X), int(np.flatnonzero(self.values == self.suggested)[0])
+        losses = self.judge.again(self, data)
+        again = fit_to(self.models[place], data, np.arange(n))
+        *objectives, repeated = training_objectives([*self.models, again], data)
+        objectives, fitted = np.array(objectives), np.isfinite(objectives)
         checks = [
             Check(
                 "criterion", _miss(self.losses, losses), SAME_LIMIT, "proof", "the losses are those of the models on these rows"
             ),
             Check("objective", _miss(self.objectives, objectives), SAME_LIMIT, "proof", "so are the training objectives"),
-            Check("suggestion", float(abs(best - place)), 0.0, "proof", "no order is judged better"),
-            Check(
-                "again",
-                _miss(objectives[place], training_objective(again, data)),
-                SAME_LIMIT,
-                "proof",
-                "the suggested model is fitted again by the same seed",
-            ),
+            Check("suggestion", self._excess(losses, place), SAME_LIMIT, "proof", "no order is judged better"),
         ]
+        if fitted[place]:
+            claim = "the suggested model is fitted again by the same seed"
+            checks.append(Check("again", _miss(objectives[place], repeated), SAME_LIMIT, "proof", claim))
+        if self.criterion == "cv":
+            known = knowledge(clone(again), n)
+            claim = (
+                f"it knew before: {'; '.join(known)}" if known else "nothing fitted, no table of so many rows is in its reach"
+            )
+            checks.append(Check("known before the folds", float(len(known)), 0.0, "evidence", claim))
         if self.nested and fitted.sum() > 1:
             claim = "a larger order is no worse on its own rows: rise of the objective over its fall"
             checks.append(Check("monotone", rise(objectives[fitted]), RISE_LIMIT, "local", claim))
         return Certificate(*checks, subject=f"{self.criterion} over {self.param}")
+
+    def _excess(self, losses, place):
+        """Give by how much an order is judged worse than the best: equals may differ by rounding."""
+        best = _suggestion(self.criterion, self.values, losses)
+        if self.criterion == "elbow":
+            return float(abs(best - place))
+        means = losses.mean(axis=0)
+        return _miss(means[place], means[best]) if np.isfinite(means[place]) else np.inf
 
 
 def rise(objectives):

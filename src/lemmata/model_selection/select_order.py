@@ -11,6 +11,8 @@ All orders see the same starts, the same folds and the same samples, so that the
 
 import re
 import warnings
+from collections.abc import Iterable
+from copy import deepcopy
 from functools import partial
 from numbers import Integral, Real
 
@@ -27,7 +29,7 @@ from lemmata.model_selection.heard import hear, listening
 from lemmata.model_selection.judges import CriterionJudge, Fits, FoldJudge, ObjectiveJudge, StabilityJudge
 from lemmata.model_selection.likelihoods.account import NoLikelihoodError
 from lemmata.model_selection.order_curve import UNITS, OrderCurve
-from lemmata.model_selection.restarts import seed_names, training_objective
+from lemmata.model_selection.restarts import objective_of, seed_names, training_objectives
 from lemmata.model_selection.splits import SEEDS, count_rows, make_splits
 
 NUMBERS = re.compile(r"[\d.,\[\] ]+")
@@ -47,6 +49,7 @@ def select_order(
     criterion="bic",
     cv=5,
     scoring=None,
+    groups=None,
     n_repeats=None,
     n_restarts=3,
     nested=None,
@@ -64,7 +67,7 @@ def select_order(
     values : Numbers to compare, of which a larger one makes a larger model.
     criterion : "bic", "aic" and "evidence" judge the fit to all rows by `information_criteria`; "cv" the score of held-out rows
         by `cross_validate`; "stability" the agreement of clusters by `stability`; "elbow" the bend of the training objective.
-    cv, scoring : Of "cv": as in `cross_validate`.
+    cv, scoring, groups : Of "cv": as in `cross_validate`.
     n_repeats : Of "cv": how often the rows are cut anew, by default once; of "stability": pairs of samples, by default 20.
     n_restarts : Fits of each order from different seeds, of which the one with the best training objective counts; one is made
         of an estimator without `random_state`.
@@ -101,11 +104,11 @@ def select_order(
     ((25, 7), 3)
     """
     values = checked_values(values)
-    _check(estimator, param, criterion, scoring, n_repeats, n_restarts)
+    _check(estimator, param, criterion, scoring, groups, n_repeats, n_restarts)
     data, rng = Data.of(X, y, sample_weight), generator(random_state)
     seeds, own = rng.integers(SEEDS, size=n_restarts + 2), clone(estimator)
     candidates = [restarts_of(own.set_params(**{param: value}), seeds[2:]) for value in values]
-    judge = _judge(criterion, estimator, data, cv, scoring, n_repeats, seeds)
+    judge = _judge(criterion, estimator, data, cv, scoring, groups, n_repeats, seeds)
     with listening():
         fits = best_fits(candidates, data, isinstance(estimator, Estimator), n_jobs, verbose, criterion)
         losses = judge.losses(fits)
@@ -133,6 +136,8 @@ def checked_values(values):
     >>> checked_values([3, 1, 2, 2])
     [1, 2, 3]
     """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"values must be several numbers to compare, such as range(1, 6); got {values!r}.")
     values = [value.item() if isinstance(value, np.generic) else value for value in values]
     for value in values:
         if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
@@ -142,13 +147,15 @@ def checked_values(values):
     return sorted(set(values))
 
 
-def _check(estimator, param, criterion, scoring, n_repeats, n_restarts):
+def _check(estimator, param, criterion, scoring, groups, n_repeats, n_restarts):
     if param not in estimator.get_params(deep=True):
         raise ValueError(f"{type(estimator).__name__} has no parameter {param!r}; it has {sorted(estimator.get_params())}.")
     if criterion not in UNITS:
         raise ValueError(f"criterion must be one of {', '.join(map(repr, UNITS))}; got {criterion!r}.")
     if scoring is not None and criterion != "cv":
         raise ValueError(f"scoring is for criterion='cv'; {criterion!r} has a unit of its own.")
+    if groups is not None and criterion != "cv":
+        raise ValueError(f"groups are kept together in folds, for criterion='cv'; {criterion!r} has none.")
     if n_repeats is not None and criterion not in ("cv", "stability"):
         raise ValueError(f"n_repeats is for 'cv' and 'stability'; {criterion!r} judges the one fit to all rows.")
     for name, number in (("n_repeats", 1 if n_repeats is None else n_repeats), ("n_restarts", n_restarts)):
@@ -165,15 +172,17 @@ def restarts_of(estimator, seeds):
     >>> [model.random_state for model in restarts_of(KMeans(2, random_state=7), [10, 11])]
     [7, 11]
     """
-    own, names = estimator.get_params(deep=True), seed_names(estimator)
+    params, names = estimator.get_params(deep=True), seed_names(estimator)
+    # a generator would draw on when a fit is repeated: the number that it draws first stands for it
+    own = {name: params[name] for name in names if params[name] is not None}
+    own = {name: s if isinstance(s, Integral) else int(generator(deepcopy(s)).integers(SEEDS)) for name, s in own.items()}
     found = []
     for j, seed in enumerate(seeds[: 1 if not names else None]):
-        kept = {name for name in names if j == 0 and own[name] is not None}
-        found.append(clone(estimator).set_params(**{name: int(seed) for name in names if name not in kept}))
+        found.append(clone(estimator).set_params(**dict.fromkeys(names, int(seed)) | (own if j == 0 else {})))
     return found
 
 
-def _judge(criterion, estimator, data, cv, scoring, n_repeats, seeds):
+def _judge(criterion, estimator, data, cv, scoring, groups, n_repeats, seeds):
     """Make the judge of a criterion, with its folds or samples."""
     if criterion == "elbow":
         return ObjectiveJudge()
@@ -181,7 +190,7 @@ def _judge(criterion, estimator, data, cv, scoring, n_repeats, seeds):
         return StabilityJudge(n_repeats or SAMPLES, int(seeds[0]))
     if criterion != "cv":
         return CriterionJudge(criterion)
-    options = {"weight": data.weight, "classifier": is_classifier(estimator)}
+    options = {"weight": data.weight, "classifier": is_classifier(estimator), "groups": groups}
     shuffles = np.random.default_rng(int(seeds[1])).integers(SEEDS, size=n_repeats or 1)
     return FoldJudge([s for seed in shuffles for s in make_splits(data.X, data.y, cv, random_state=seed, **options)], scoring)
 
@@ -221,16 +230,20 @@ def best_fits(candidates, data, ours, n_jobs, verbose, criterion):
     notes, fits = [Notes() for _ in candidates], [[] for _ in candidates]
     for (i, _), heard in zip(tasks, found, strict=True):
         fits[i].append(heard)
-    models, criteria, objectives = [], [], np.full(len(candidates), np.nan)
+    models, criteria, known = [], [], []
     for i, restarts in enumerate(fits):
         good = [heard for heard in restarts if heard.error is None]
-        best = min(good, key=lambda heard: (unfinished(heard), heard.result[1]), default=restarts[0])  # the first of equals
+        models_of, known_of = ([heard.result[part] for heard in good] for part in range(2))
+        losses = np.nan_to_num(training_objectives(models_of, data, known_of), nan=np.inf)
+        ranks = [(unfinished(heard), loss) for heard, loss in zip(good, losses, strict=True)]
+        best = good[ranks.index(min(ranks))] if good else restarts[0]  # the first of equals
         notes[i].take(best)
         notes[i].failed = unfinished(best)
-        model, objectives[i] = best.result if good else (None, np.nan)
+        model, objective = best.result if good else (None, None)
         models.append(model)
+        known.append(objective)
         criteria.append(None if model is None else _criteria(model, data, notes[i], criterion))
-    return Fits(candidates, models, criteria, objectives, data, n_jobs, notes)
+    return Fits(candidates, models, criteria, training_objectives(models, data, known), data, n_jobs, notes)
 
 
 def unfinished(heard):
@@ -239,16 +252,13 @@ def unfinished(heard):
 
 
 def _fitted(data, candidate):
-    """Fit and give the model and its training objective, or what went wrong."""
+    """Fit and give the model and its objective, or what went wrong."""
     return hear(partial(_fit, data, candidate))
 
 
 def _fit(data, candidate):
     model = fit_to(candidate, data, np.arange(count_rows(data.X)))
-    objective = training_objective(model, data)
-    if not np.isfinite(objective):
-        raise ValueError(f"the training objective is {objective}.")
-    return model, objective
+    return model, objective_of(model, data)
 
 
 def _criteria(model, data, notes, criterion):

@@ -51,9 +51,15 @@ class OrderCurveDisplay:
         self.values = np.asarray(values)
         named = losses if isinstance(losses, dict) else {unit: losses}
         self.losses = {key: np.atleast_2d(np.asarray(part, dtype=float)) for key, part in named.items()}
+        for key, part in self.losses.items():
+            if part.ndim != 2 or part.shape[1] != len(self.values) or np.isnan(part.mean(axis=0)).all():
+                raise ValueError(f"{key} needs a loss of each of the {len(self.values)} values, got the shape {part.shape}.")
         least = {key: self.values[np.nanargmin(part.mean(axis=0))].item() for key, part in self.losses.items()}
         self.suggested = _each(suggested, least)
         self.simplest = _each(simplest, self.suggested)
+        for marked in (*self.suggested.values(), *self.simplest.values()):
+            if marked not in self.values:
+                raise ValueError(f"An order that is marked must be one of the values {self.values.tolist()}, got {marked!r}.")
         self.param = param
         self.unit = unit
         self.name = name
@@ -64,6 +70,11 @@ class OrderCurveDisplay:
         first = curves[0]
         if any(not np.array_equal(curve.values, first.values) or curve.param != first.param for curve in curves):
             raise ValueError("Curves in one picture have the same parameter and the same values: select them alike.")
+        if len({curve.unit for curve in curves}) < len(curves):
+            raise ValueError(
+                f"Curves in one picture have different criteria, each in a range of its own, and {first.unit!r} is there twice: "
+                "draw two models side by side."
+            )
         return cls(
             values=first.values,
             losses={curve.unit: curve.losses for curve in curves},
