@@ -72,7 +72,8 @@ def test_sizes_are_numbers_or_shares_of_the_smallest_fit():
     assert_array_equal(curve.sizes, [16, 32])
     assert_array_equal(learning_curve(Ridge(), X, y, train_sizes=[9, 4, 4], cv=4, random_state=0).sizes, [4, 9])
     assert_array_equal(learning_curve(Ridge(), X, y, train_sizes=9, cv=4, random_state=0).sizes, [9])
-    for sizes in ([0.0, 1.0], [1.5], [33], [0], [], [-3]):
+    assert_array_equal(learning_curve(Ridge(), X, y, train_sizes=(k for k in (4, 9)), cv=4, random_state=0).sizes, [4, 9])
+    for sizes in ("ab", [0.0, 1.0], [1.5], [33], [0], [], [-3]):
         with pytest.raises(ValueError, match="numbers of rows from 1 to 32"):
             learning_curve(Ridge(), X, y, train_sizes=sizes, cv=4)
 

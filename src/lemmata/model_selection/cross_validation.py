@@ -123,7 +123,7 @@ def cross_validate(
     y : Targets; None for estimators that need none, whose own score of held-out rows (log-likelihood of a mixture) is taken.
     cv : Number of random equal folds, in which every class has its share if the estimator is a classifier and no group is
         divided if there are groups; a splitter of scikit-learn; or pairs (rows to fit, rows to test).
-    groups : Group of each row.
+    groups : Group of each row, for a number of folds or a splitter that knows groups; pairs that divide one are refused.
     sample_weight : A weight means repetition, in the fits and in the scores; zero means absent. A row stays whole: it lies in
         one fold however much it weighs, so that its copies are never on both sides. Folds are equal in rows, not in weight.
     scoring : Name of a scorer of scikit-learn, or a function of (model, X, y). Default: the estimator's own `score`.
