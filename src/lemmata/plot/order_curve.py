@@ -72,7 +72,7 @@ class OrderCurveDisplay:
             raise ValueError("Curves in one picture have the same parameter and the same values: select them alike.")
         if len({curve.unit for curve in curves}) < len(curves):
             raise ValueError(
-                f"Curves in one picture have different criteria, each in a range of its own, and {first.unit!r} is there twice: "
+                f"Curves in one picture have different criteria, each in its own range, and {first.unit!r} is there twice: "
                 "draw two models side by side."
             )
         return cls(
