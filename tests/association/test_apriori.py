@@ -149,6 +149,27 @@ def test_items_are_anything_that_a_set_can_hold(items, monkeypatch):
     assert by_set(frequent_itemsets(pairs, 6, columns=["order", "product"])) == by_set(model.itemsets_)
 
 
+def test_columns_that_are_numbers_name_the_items():
+    frame = pd.DataFrame(table(4, p=3), columns=[30, 10, 20])
+    expected = {frozenset([30, 10, 20][j] for j in chosen): n for chosen, n in frequent_sets(sets_of(table(4, p=3)), 6).items()}
+    for form in (frame, frame.astype(float)):
+        model = Apriori(0.1).fit(form)
+        assert by_set(model.itemsets_) == expected
+        assert model.certify(form).holds
+        assert model.certify(frame.to_numpy()).holds
+        assert np.array_equal(model.transform(frame).sum(axis=0), model.itemsets_.count)
+        with pytest.raises(ValueError, match="other names"):
+            model.transform(frame[[10, 20, 30]])
+    pair = pd.DataFrame(table(4, p=2), columns=pd.MultiIndex.from_tuples([("tea", "green"), ("tea", "black")]))
+    assert ("tea", "black") in set().union(*frequent_itemsets(pair, 0.1)["itemset"])
+    assert not hasattr(model.fit(FIVE), "item_names_")
+
+
+def test_weights_whose_sums_are_not_exact_are_no_numbers_of_baskets():
+    found = frequent_itemsets(FIVE, 0.4, sample_weight=[1e30] * 5)
+    assert by_set(found) == pytest.approx({s: n * 1e30 for s, n in by_set(frequent_itemsets(FIVE, 0.4)).items()}, rel=1e-12)
+
+
 def test_threads_do_not_matter():
     T = table(3, n=500, p=20)
     with lemmata.config(n_threads=1):
@@ -182,6 +203,7 @@ def test_sabotage_is_seen_by_the_check_that_should(fit):
         (lambda s: setattr(s, "n_baskets", s.n_baskets + 1), "baskets"),
         (lambda s: setattr(s, "n_baskets", s.n_baskets * (1 + 1e-8)), "baskets"),  # as one basket of a hundred million
         (lambda s: setattr(s, "n_baskets", np.nan), "baskets"),
+        (lambda s: setattr(s, "max_length", 2), "border"),
         (lambda s: s.items.__setitem__(0, s.items[1]), "counts"),
     ):
         twin = deepcopy(model)
@@ -298,6 +320,8 @@ def test_a_frame_of_results():
     assert "Itemsets: 7 rows" in repr(found)
     assert "<td>{a, b, c}</td>" in found._repr_html_()
     assert "support" in list(found)
+    with pytest.raises(ValueError, match="Arrow has no type"):
+        frequent_itemsets([["a", 1]], 1).to_arrow()
 
 
 def test_saved_and_loaded(tmp_path):

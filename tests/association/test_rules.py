@@ -10,6 +10,7 @@ from scipy.stats import chi2_contingency, false_discovery_control
 
 from association.naive import frequent_sets, rules, sets_of, table
 from lemmata.association import Apriori, association_rules, frequent_itemsets
+from lemmata.association import rules as rules_module
 from lemmata.association.significance import adjusted, chi_squared, fisher
 
 FIVE = [["a", "b", "c"], ["a", "b"], ["a", "c"], ["b", "c"], ["a", "b", "c"]]
@@ -58,6 +59,64 @@ def test_all_ways_to_cut_all_sets(seed, confidence):
     assert dict(zip(sides, found["confidence"], strict=True)) == pytest.approx(expected, rel=1e-14)
     for (left, right), count in zip(sides, found["count"], strict=True):  # supports looked up equal recounted
         assert count == sum((left | right) <= basket for basket in sets_of(T))
+
+
+@pytest.mark.item("ASC-02")
+@pytest.mark.parametrize("seed", range(3))
+def test_measures_are_rounded_once(seed):
+    """3 / 4 is 0.75, and independent items have a lift of 1, though 0.6 / 0.8 in binary is less than 0.75."""
+    T, n = table(seed, n=70), 70
+    found = association_rules(T, min_support=0.05, min_confidence=0.0)
+    counts = frequent_sets(sets_of(T), 3)
+    assert len(found) > 20
+    for i, (left, right) in enumerate(zip(found["antecedent"], found["consequent"], strict=True)):
+        both, one, other = Fraction(counts[left | right], n), Fraction(counts[left], n), Fraction(counts[right], n)
+        exact = both, both / one, both / (one * other), both - one * other
+        names = "support", "confidence", "lift", "leverage"
+        assert [found[name][i] for name in names] == [float(value) for value in exact]
+        conviction = float((1 - other) / (1 - both / one)) if both < one else np.inf
+        assert found["conviction"][i] == conviction
+
+
+def test_more_rules_than_memory_are_said(tmp_path):
+    baskets = [range(12)] * 2 + [[20, i] for i in range(30, 60)]  # 3¹² rules of a set of 12 items
+    with pytest.raises(MemoryError, match=r"more than 1,000 rules, .* set min_lift, max_consequent=1 .* to="):
+        Apriori(2, memory_limit=80 * 5000).fit(baskets).set_params(memory_limit=80 * 1000).rules()
+    with pytest.raises(MemoryError, match="more than 5,000 rules"):
+        association_rules(baskets, min_support=2, memory_limit=80 * 5000)
+    with pytest.raises(MemoryError, match="More than 1,000 sets"):
+        association_rules(baskets, min_support=2, memory_limit=80 * 1000)
+    path = association_rules(baskets, min_support=2, memory_limit=80 * 5000, to=tmp_path / "rules.parquet")
+    assert pq.read_table(path).num_rows == 3**12 - 2 * 2**12 + 1
+    few = association_rules(baskets, min_support=2, max_consequent=1, max_length=2, memory_limit=80 * 5000)
+    assert len(few) == 12 * 11
+
+
+def test_rules_do_not_depend_on_how_sets_are_dealt_out(tmp_path, monkeypatch, capsys):
+    itemsets = frequent_itemsets(table(3, n=100), 0.03)
+    whole = association_rules(itemsets, min_confidence=0.2)
+    monkeypatch.setattr(rules_module, "CUTS", 10)
+    parts = association_rules(itemsets, min_confidence=0.2)
+    assert np.array_equal(whole.rows, parts.rows)
+    assert not capsys.readouterr().err
+    path = association_rules(itemsets, min_confidence=0.2, to=tmp_path / "rules.parquet", verbose=1)
+    assert pq.read_table(path).equals(whole.to_arrow())
+    assert "rules: 100%" in capsys.readouterr().err
+
+
+def test_a_file_of_rules_is_whole_or_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "rules.parquet"
+    association_rules(FIVE, min_support=0.4, min_confidence=0.0, to=path)
+    before = path.read_bytes()
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rules_module, "cut", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        association_rules(FIVE, min_support=0.2, min_confidence=0.0, to=path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["rules.parquet"]
 
 
 def test_thresholds():

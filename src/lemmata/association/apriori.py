@@ -17,10 +17,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from lemmata.association.baskets import Baskets, is_whole, of_table, places_of
 from lemmata.association.certificate import checks_of
-from lemmata.association.itemsets import itemsets_of
-from lemmata.association.mining import NO_LIMIT, frequent_or_told
+from lemmata.association.itemsets import NO_LIMIT, itemsets_of
+from lemmata.association.mining import frequent_or_told
 from lemmata.association.partition import frequent_in_parts, threshold, total_block
-from lemmata.association.reading import Tables, booleans, is_table, read
+from lemmata.association.reading import Tables, booleans, is_table, labels_of, read
 from lemmata.association.rules import rules_of
 from lemmata.association.trie import mark_sets
 from lemmata.core.certificate import Certificate
@@ -52,7 +52,8 @@ class Apriori(TransformerMixin, Estimator):
         dense tables.
     columns : Of a frame or Parquet files: the column of lists, or those of the baskets and of the items. A column of lists is
         found by itself if there is but one.
-    memory_limit : Bytes that the found sets may take; if there are more, the error names the support to ask for.
+    memory_limit : Bytes that the found sets may take, and so their rules; if there are more sets, the error names the support
+        to ask for.
     verbose : 1 shows a progress bar.
 
     Attributes
@@ -60,6 +61,7 @@ class Apriori(TransformerMixin, Estimator):
     itemsets_ : The frequent sets, a frame of `itemset`, `support` and `count`.
     minimum_ : Least support as a number of baskets (by weight).
     n_features_in_, feature_names_in_ : Of tables.
+    item_names_ : Of tables whose columns have names that are no text, such as numbers of items.
 
     Examples
     --------
@@ -132,15 +134,17 @@ class Apriori(TransformerMixin, Estimator):
             names, found, candidates = self._found(frequent_in_parts, source, share, self.strict, **options)
             total, whole = candidates.total, candidates.whole
             self.minimum_ = self._minimum(total)
-        if hasattr(self, "feature_names_in_"):
-            names = self.feature_names_in_[names]
-        self.itemsets_ = itemsets_of(names, found, total, whole, self.max_length)
+        columns = self._column_names()
+        names = names if columns is None else columns[names]
+        self.itemsets_ = itemsets_of(names, found, total, whole, self._longest())
         return self
 
     def _found(self, mine, *arguments, **options):
         """Mine within the memory there is."""
-        longest = NO_LIMIT if self.max_length is None else self.max_length
-        return mine(*arguments, longest=longest, memory=self.memory_limit, **options)
+        return mine(*arguments, longest=self._longest(), memory=self.memory_limit, **options)
+
+    def _longest(self):
+        return NO_LIMIT if self.max_length is None else int(self.max_length)
 
     def _minimum(self, total):
         """Give the least support as a number of baskets."""
@@ -154,7 +158,9 @@ class Apriori(TransformerMixin, Estimator):
         """Read baskets: into memory, or as parts if they are stored."""
         if isinstance(self.min_support, bool):
             raise ValueError(f"min_support must be a share of (0, 1] or a number of baskets, got {self.min_support}.")
-        if not is_table(X, self.columns):
+        table = is_table(X, self.columns)
+        self._check_item_names(labels_of(X) if table else None, reset)
+        if not table:
             if reset:
                 for name in ("n_features_in_", "feature_names_in_"):
                     vars(self).pop(name, None)
@@ -169,6 +175,18 @@ class Apriori(TransformerMixin, Estimator):
             raise ValueError("Found no baskets; at least one is needed.")
         return source
 
+    def _check_item_names(self, labels, reset):
+        """Learn the names of columns that are no text, which `feature_names_in_` has not, or compare them."""
+        if reset:
+            vars(self).pop("item_names_", None)
+            if labels is not None:
+                self.item_names_ = labels
+        elif labels is not None and labels.tolist() != getattr(self, "item_names_", labels).tolist():
+            raise ValueError("The columns have other names, or another order, than those of the fit.")
+
+    def _column_names(self):
+        return getattr(self, "feature_names_in_", getattr(self, "item_names_", None))
+
     def rules(
         self,
         *,
@@ -182,7 +200,8 @@ class Apriori(TransformerMixin, Estimator):
     ):
         """Make rules of the frequent sets, from their counts alone; see `association_rules`."""
         check_is_fitted(self)
-        options = {"test": test, "correction": correction, "alpha": alpha, "to": to, "verbose": self.verbose}
+        options = {"test": test, "correction": correction, "alpha": alpha, "to": to}
+        options |= {"memory_limit": self.memory_limit, "verbose": self.verbose}
         return rules_of(
             self.itemsets_, min_confidence=min_confidence, min_lift=min_lift, max_consequent=max_consequent, **options
         )
@@ -200,10 +219,8 @@ class Apriori(TransformerMixin, Estimator):
 
     def _names(self):
         """Give the names of the frequent items as the data have them: of tables the numbers of their columns."""
-        if not hasattr(self, "feature_names_in_"):
-            return self.itemsets_.items
-        number = {name: j for j, name in enumerate(self.feature_names_in_)}
-        return np.array([number.get(name, -1) for name in self.itemsets_.items], dtype=np.int64)
+        columns = self._column_names()
+        return self.itemsets_.items if columns is None else places_of(columns, self.itemsets_.items)
 
     def get_feature_names_out(self, input_features=None):
         """Write the frequent sets as names of the columns of `transform`."""
@@ -217,6 +234,5 @@ class Apriori(TransformerMixin, Estimator):
         """Count every set again, and prove that none is missing."""
         check_is_fitted(self)
         source = self._source(X, sample_weight, reset=False)
-        longest = NO_LIMIT if self.max_length is None else self.max_length
-        checks = checks_of(source, self._names(), self.itemsets_, self.minimum_, self._minimum, longest)
+        checks = checks_of(source, self._names(), self.itemsets_, self.minimum_, self._minimum, self._longest())
         return Certificate(*checks, subject=repr(self))

@@ -18,6 +18,7 @@ from lemmata.core.data import is_sparse
 from lemmata.core.kernel import kernel
 
 NOTHING = np.empty(0)
+EXACT = 1 << 53  # up to which all whole numbers are floats
 INSERTION = 64  # items of a basket up to which they are sorted by insertion
 
 
@@ -94,8 +95,8 @@ class Baskets:
 
 
 def is_whole(weight):
-    """Tell whether weights are numbers of repetitions."""
-    return not weight.size or bool((weight == np.rint(weight)).all())
+    """Tell whether weights are numbers of repetitions, of which sums are exact."""
+    return not weight.size or bool((weight == np.rint(weight)).all() and weight.sum() <= EXACT)
 
 
 def slots(n_items, chosen):

@@ -61,7 +61,10 @@ class SetColumn(NamedTuple):
         """Give the column to PyArrow without making objects: lists of names."""
         import pyarrow as pa
 
-        names = pa.array(self.items)
+        try:
+            names = pa.array(self.items)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise ValueError("Arrow has no type for items of these kinds: use to_pandas, or give the items as text.") from None
         indices = pa.array(self.indices.astype(np.int32, copy=False))
         values = pa.DictionaryArray.from_arrays(indices, names) if pa.types.is_string(names.type) else names.take(indices)
         return pa.LargeListArray.from_arrays(pa.array(self.indptr.astype(np.int64, copy=False)), values)

@@ -57,6 +57,7 @@ def association_rules(
     columns=None,
     sample_weight=None,
     to=None,
+    memory_limit=1 << 30,
     verbose=0,
 ):
     """Find rules A ⇒ B: who has A often has B too.
@@ -74,6 +75,7 @@ def association_rules(
         "by" the expected share of false rules. All rules that could have been reported count as tests.
     alpha : Level; rules with a larger (adjusted, if there is a correction) p-value are left out.
     to : Path of a Parquet file to write the rules to, a part at a time, where there are too many for memory.
+    memory_limit : Bytes that the sets may take, and the rules if they are not written to a file; more are an error.
     verbose : 1 shows a progress bar.
 
     Returns
@@ -89,7 +91,8 @@ def association_rules(
       antecedent  consequent  support  confidence   lift  leverage  conviction  count    p_value  adjusted_p_value
       {milk}      {tea}           0.5           1  1.333     0.125         inf     40  3.899e-08         4.679e-07
     """
-    options = {"test": test, "correction": correction, "alpha": alpha, "to": to, "verbose": verbose}
+    options = {"test": test, "correction": correction, "alpha": alpha, "to": to}
+    options |= {"memory_limit": memory_limit, "verbose": verbose}
     itemsets = baskets_or_itemsets
     if isinstance(itemsets, Itemsets):
         if any(given is not None for given in (min_support, max_length, columns, sample_weight)):
@@ -99,6 +102,7 @@ def association_rules(
     else:
         if "itemset" in getattr(itemsets, "columns", ()):
             raise ValueError("This frame holds sets: give what frequent_itemsets returned, before to_pandas() and the like.")
-        model = Apriori(0.1 if min_support is None else min_support, max_length=max_length, columns=columns, verbose=verbose)
+        support, limits = 0.1 if min_support is None else min_support, {"max_length": max_length, "memory_limit": memory_limit}
+        model = Apriori(support, columns=columns, **limits, verbose=verbose)
         itemsets = model.fit(itemsets, sample_weight=sample_weight).itemsets_
     return rules_of(itemsets, min_confidence=min_confidence, min_lift=min_lift, max_consequent=max_consequent, **options)

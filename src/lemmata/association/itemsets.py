@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lemmata.association.baskets import EXACT
 from lemmata.association.frame import Frame, SetColumn, row_numbers
 from lemmata.association.trie import Trie, items_of, lengths_of, row_of, unfolded
 from lemmata.core.kernel import kernel
 
+NO_LIMIT = 1 << 30  # to the items of a set
 MISSING = -2  # parent of a set whose prefix is not there
 
 
@@ -23,7 +25,7 @@ class Itemsets(Frame):
     indptr, indices : Numbers of the items of set i, ascending, in indices[indptr[i]:indptr[i + 1]].
     count : Baskets that hold each set (by weight, if baskets have weights).
     n_baskets : Number of all baskets, by weight.
-    max_length : Most items that a set was allowed to have, None for any number.
+    max_length : Most items that a set was allowed to have; 2³⁰ for any number.
 
     Examples
     --------
@@ -44,7 +46,7 @@ class Itemsets(Frame):
     indices: np.ndarray
     count: np.ndarray
     n_baskets: float
-    max_length: int | None = None
+    max_length: int = NO_LIMIT
 
     @property
     def support(self):
@@ -103,10 +105,10 @@ class Itemsets(Frame):
         return self.take(~covered(self.trie(), self.count, same_support=False))
 
 
-def itemsets_of(names, found, total, whole, max_length=None):
+def itemsets_of(names, found, total, whole, max_length):
     """Make the result of what was found: names of all items, the found sets, the number of baskets; whole counts stay whole."""
     indptr = np.concatenate([[0], np.cumsum(lengths_of(found.trie))])
-    count = np.rint(found.support).astype(np.int64) if whole else found.support
+    count = np.rint(found.support).astype(np.int64) if whole and total <= EXACT else found.support
     return Itemsets(names[found.chosen], indptr, unfolded(found.trie, indptr), count, total, max_length)
 
 

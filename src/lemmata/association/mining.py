@@ -8,13 +8,13 @@ import numpy as np
 from lemmata.association import depth_first
 from lemmata.association.baskets import is_whole, slots
 from lemmata.association.bitsets import n_words
+from lemmata.association.itemsets import NO_LIMIT
 from lemmata.association.level_wise import count_level
 from lemmata.association.trie import Trie, in_order
 from lemmata.core.fits import fit_all
 from lemmata.core.kernel import kernel
 
 DENSE = 1 / 32  # share of entries from which whole rows of bits are less to read than the baskets of an item
-NO_LIMIT = 1 << 30  # to the items of a set
 SET_BYTES = 80  # that a set takes while sets are found and brought into order
 SHARE = 1 << 14  # candidates of a task: some milliseconds of work
 

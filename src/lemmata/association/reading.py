@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from lemmata.association.baskets import Baskets, of_lists, of_pairs, of_table
+from lemmata.association.baskets import Baskets, names_array, of_lists, of_pairs, of_table
 from lemmata.association.stored import BasketFiles, BasketPartitions, list_column
 from lemmata.core.data import have_weight, is_dask, is_path, is_sparse, is_stored, some_present
 
@@ -79,6 +79,17 @@ def booleans(X):
         return None
     array = np.asarray(frame.to_numpy())
     return array if array.dtype == bool and array.ndim == 2 else None
+
+
+def labels_of(X):
+    """Give the names of the columns of a frame in memory if they are no text, as numbers of items are; else None.
+
+    >>> import pandas as pd
+    >>> labels_of(pd.DataFrame(np.eye(2), columns=[10, 20])), labels_of(np.eye(2))
+    (array([10, 20]), None)
+    """
+    names = [] if is_stored(X) else list(getattr(_frame(X), "columns", []))
+    return None if all(isinstance(name, str) for name in names) else names_array(names)
 
 
 def read(X, columns, sample_weight):

@@ -9,23 +9,36 @@ not confident enough, no rule with more on the right and less on the left is, si
 [1] Agrawal & Srikant, VLDB (1994). Conviction: Brin, Motwani, Ullman & Tsur, SIGMOD (1997).
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
+from math import comb
 from pathlib import Path
 
 import numpy as np
 
 from lemmata.association.frame import Frame, SetColumn, row_numbers
 from lemmata.association.itemsets import Itemsets
+from lemmata.association.mining import Room
 from lemmata.association.significance import CORRECTIONS, adjusted, chi_squared, fisher
 from lemmata.association.trie import items_of, row_of
-from lemmata.core import config
 from lemmata.core.fits import fit_all
 from lemmata.core.kernel import kernel
 
 ROUNDING = 1e-12  # by which a measure may miss its threshold: 2 / 5 is confident enough for 0.4
 MOST_ITEMS = 62  # of a set that is cut in two: beyond, its subsets cannot all have been counted
-SETS = 1 << 12  # of a task
+CUTS = 1 << 16  # of the sets of a task, about: some milliseconds of work
+GROUP = 8  # tasks whose rules are written at once
+RULE_BYTES = 80  # that a rule takes while rules are found and tested
+WHAT_TO_DO = (
+    "which is all that memory_limit has room for. Raise min_confidence or min_support, set min_lift, max_consequent=1 or "
+    "max_length, write them to a file with to=, or raise memory_limit."
+)
 TESTS = {"fisher": fisher, "chi2": chi_squared}
+
+
+class TooManyRules(MemoryError):
+    """There are more rules than there is room for."""
 
 
 @kernel
@@ -110,18 +123,20 @@ class Rules(Frame):
     adjusted_p_value: np.ndarray | None = None
 
     def _columns(self):
-        both, one, other = (self.itemsets.support[self.rows[:, i]] for i in range(3))
-        confidence = both / one
+        both, one, other = (self.itemsets.count[self.rows[:, i]].astype(float) for i in range(3))
+        n = self.itemsets.n_baskets  # products of whole counts are exact, so that a measure is rounded once
+        if self.itemsets.count.dtype.kind == "f":
+            both, one, other, n = both / n, one / n, other / n, 1.0
         conviction = np.full(len(both), np.inf)  # of a rule that never fails
-        np.divide(1 - other, 1 - confidence, out=conviction, where=confidence < 1 - ROUNDING)
+        np.divide(one * (n - other), n * (one - both), out=conviction, where=one - both > ROUNDING * one)
         sets = SetColumn(self.itemsets.items, self.itemsets.indptr, self.itemsets.indices)
         columns = {
             "antecedent": sets.take(self.rows[:, 1]),
             "consequent": sets.take(self.rows[:, 2]),
-            "support": both,
-            "confidence": confidence,
-            "lift": confidence / other,
-            "leverage": both - one * other,
+            "support": both / n,
+            "confidence": both / one,
+            "lift": both * n / (one * other),
+            "leverage": (both * n - one * other) / n**2,
             "conviction": conviction,
             "count": self.itemsets.count[self.rows[:, 0]],
         }
@@ -151,6 +166,7 @@ def rules_of(
     correction=None,
     alpha=None,
     to=None,
+    memory_limit=1 << 30,
     verbose=0,
 ):
     """Make rules of frequent sets; see `association_rules`."""
@@ -160,27 +176,54 @@ def rules_of(
     if lengths.max(initial=0) > MOST_ITEMS:
         raise ValueError(f"A set of {lengths.max()} items cannot be cut in all ways: set max_length.")
     n_items, most = len(itemsets.items), MOST_ITEMS if max_consequent is None else int(max_consequent)
-    least = min_confidence * (1 - ROUNDING)
+    least, most_rules = min_confidence * (1 - ROUNDING), memory_limit // RULE_BYTES
+    room = Room(most_rules, TooManyRules(f"There are more than {most_rules:,} rules, {WHAT_TO_DO}"))
 
-    def chosen(i):
-        first = n_items + i * SETS
-        rules = cut(trie, count, first, min(first + SETS, len(count)), least, most)
+    def chosen(task):
+        rules = cut(trie, count, *task, least, most)
         if min_lift is not None:
             both, one, other = (count[rules[:, k]] for k in range(3))
-            rules = rules[both * itemsets.n_baskets >= min_lift * one * other * (1 - ROUNDING)]
+            rules = rules[both / one >= min_lift * (other / itemsets.n_baskets) * (1 - ROUNDING)]
+        if to is None:
+            room.take(len(rules))
         return rules
 
+    def tested_part(parts):
+        rows = np.concatenate([np.empty((0, 3), dtype=np.int64), *parts])
+        return tested(Rules(itemsets, rows, n_tests), test, correction, alpha)
+
     n_tests = number_of_pairs(lengths, most, itemsets.max_length)
-    tasks = range(-(-(len(count) - n_items) // SETS))
-    if to is not None:
-        if correction not in (None, "bonferroni"):
-            raise ValueError(f'correction="{correction}" ranks all rules, which a stream never has at once: use "bonferroni".')
-        batches = (fit_all(chosen, tasks[i : i + 2 * config.n_threads()], ours=True) for i in tasks[:: 2 * config.n_threads()])
-        parts = (tested(Rules(itemsets, rules, n_tests), test, correction, alpha) for batch in batches for rules in batch)
-        return write(parts, to, tested(Rules(itemsets, np.empty((0, 3), dtype=np.int64), n_tests), test, correction, alpha))
-    parts = fit_all(chosen, tasks, ours=True, verbose=verbose, name="rules")
-    rows = np.concatenate([np.empty((0, 3), dtype=np.int64), *parts])
-    return tested(Rules(itemsets, rows, n_tests), test, correction, alpha)
+    tasks = tasks_of(lengths, n_items, most)
+    if to is None:
+        return tested_part(fit_all(chosen, tasks, ours=True, verbose=verbose, name="rules"))
+    if correction not in (None, "bonferroni"):
+        raise ValueError(f'correction="{correction}" ranks all rules, which a stream never has at once: use "bonferroni".')
+    return write(map(tested_part, in_groups(chosen, tasks, verbose)), to, tested_part([]))
+
+
+def tasks_of(lengths, n_items, most):
+    """Cut the rows of sets of two items and more into tasks, (first, last), of about as many rules.
+
+    >>> tasks_of(np.array([1, 1, 2]), 2, 62)
+    [(2, 3)]
+    """
+    longest = int(lengths.max(initial=1))
+    cuts = np.array([sum(comb(k, b) for b in range(1, min(most, k - 1) + 1)) for k in range(longest + 1)], dtype=float)
+    ends = np.cumsum(cuts[lengths[n_items:]])
+    inner = np.searchsorted(ends, np.arange(CUTS, ends[-1] if len(ends) else 0, CUTS)) + n_items
+    return list(pairwise(np.unique([n_items, *inner, len(lengths)]).tolist()))
+
+
+def in_groups(work, tasks, verbose):
+    """Give the results of tasks, a group of them at a time."""
+    from tqdm import tqdm
+
+    with tqdm(total=len(tasks), desc="rules") if verbose else nullcontext() as bar:
+        for i in range(0, len(tasks), GROUP):
+            group = tasks[i : i + GROUP]
+            yield fit_all(work, group, ours=True)
+            if bar is not None:
+                bar.update(len(group))
 
 
 def check_thresholds(min_confidence, min_lift, max_consequent, test, correction, alpha):
@@ -201,17 +244,17 @@ def check_thresholds(min_confidence, min_lift, max_consequent, test, correction,
         raise ValueError(f"alpha must be None or a level of (0, 1], got {alpha!r}.")
 
 
-def number_of_pairs(lengths, most, longest=None):
+def number_of_pairs(lengths, most, longest):
     """Count the ordered pairs of different sets with at most so many items on the right, and so many in all.
 
-    >>> number_of_pairs(np.array([1, 1, 1, 2]), 62), number_of_pairs(np.array([1, 1, 1, 2]), 1, longest=2)
+    >>> number_of_pairs(np.array([1, 1, 1, 2]), 62, 9), number_of_pairs(np.array([1, 1, 1, 2]), 1, 2)
     (12, 6)
     """
     sizes, sets = np.unique(lengths, return_counts=True)
     pairs = 0
     for a, n in zip(sizes.tolist(), sets.tolist(), strict=True):
         for b, k in zip(sizes.tolist(), sets.tolist(), strict=True):
-            if b <= most and (longest is None or a + b <= longest):
+            if b <= most and a + b <= longest:
                 pairs += n * (k - (a == b))
     return pairs
 
