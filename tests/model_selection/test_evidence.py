@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import multivariate_normal, norm
 
 from lemmata.linear_model import BayesianLinearRegression, BayesianLogisticRegression
@@ -108,6 +108,29 @@ def test_units_of_the_parameters_do_not_matter():
         return norm(0, 1e-4).logpdf(theta[0]) + norm(0, 1e5).logpdf(theta[1])
 
     assert laplace_evidence(log_joint, [0.0, 0.0], np.diag([-1e8, -1e-10])) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.item("MSL-08")
+@pytest.mark.parametrize("given", ["differences", "gradient"])
+@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e-3, 1e3, 1e4, 1e6, 1e100])
+def test_differences_are_as_long_as_the_posterior_is_wide(scale, given):
+    """The same rows in other units: the mode is near zero, and the width says how far it is to anywhere."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    s = np.where(X @ [1.0, 1.0] + rng.logistic(size=30) > 0, 1, -1)
+
+    def log_joint(w, unit=1.0):
+        return -np.logaddexp(0, -s * (X @ (w * unit))).sum() + norm(0, 1).logpdf(w * unit).sum() + 2 * np.log(unit)
+
+    def gradient(w, unit=1.0):
+        return unit * (X.T @ (s / (1 + np.exp(s * (X @ (w * unit))))) - w * unit)
+
+    mode = minimize(lambda w: -log_joint(w), [0.0, 0.0], jac=lambda w: -gradient(w), tol=1e-12).x
+    p = 1 / (1 + np.exp(-X @ mode))
+    expected = laplace_evidence(log_joint, mode, -(X.T @ ((p * (1 - p))[:, None] * X) + np.eye(2)))
+    more = {} if given == "differences" else {"gradient": lambda w: gradient(w, scale)}
+    found = laplace_evidence(lambda w: log_joint(w, scale), mode / scale, **more)
+    assert found == pytest.approx(expected, abs=1e-5)  # second differences
 
 
 def test_what_is_no_mode_is_refused():

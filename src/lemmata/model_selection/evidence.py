@@ -16,11 +16,13 @@ that is refused. What the gradient g leaves to gain, ½ gᵀA⁻¹g, is in nats,
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from lemmata.optimize.derivatives import FIRST, SECOND
+from lemmata.optimize.derivatives import EPS, FIRST, SECOND
 from lemmata.optimize.derivatives import gradient as differences
 from lemmata.optimize.derivatives import hessian as second_differences
 
 GAIN = 1e-4  # nats that a better mode may gain: differences find a smaller gradient only where the density is small
+LITTLE, MUCH = 1 / 8, 2.0  # nats that a unit may cost: half to twice a standard deviation
+LEAP, SEARCH = 1e3, 100  # the most by which a unit is changed at once, and how often: all that floating point can write
 
 
 def laplace_evidence(log_joint, mode, hessian=None, *, gradient=None, tol=GAIN):
@@ -30,7 +32,8 @@ def laplace_evidence(log_joint, mode, hessian=None, *, gradient=None, tol=GAIN):
     ----------
     log_joint : Function of θ that gives ln p(y, θ): likelihood and prior, with all their constants.
     mode : θ̂, a number or (d,), where the joint density is largest.
-    hessian : ∇² ln p(y, θ̂), (d, d), or a function of θ that gives it; by default central differences.
+    hessian : ∇² ln p(y, θ̂), (d, d), or a function of θ that gives it; by default central differences,
+        as long as the posterior is wide.
     gradient : Function of θ that gives the gradient of log_joint; by default central differences.
     tol : Nats of log density that a better point near the mode may gain by the gradient; more is refused.
 
@@ -58,16 +61,39 @@ def laplace_evidence(log_joint, mode, hessian=None, *, gradient=None, tol=GAIN):
     top = value(mode)
     if not np.isfinite(top):
         raise ValueError(f"log_joint is {top} at the mode: it must be finite there.")
-    curvature = -_hessian(value, mode, hessian, gradient)
+    unit = _units(value, mode, top)
+    found = _hessian(value, mode, hessian, gradient, unit, (EPS * max(1.0, abs(top))) ** (1 / 4))
     with np.errstate(invalid="ignore"):
-        slope = np.asarray(differences(value, mode) if gradient is None else gradient(mode), dtype=float).reshape(mode.shape)
-    return top + len(mode) / 2 * np.log(2 * np.pi) - _half_log_volume(curvature, slope, mode, tol)
+        slope = (
+            differences(lambda z: value(mode + unit * z), np.zeros(len(mode))) / unit if gradient is None else gradient(mode)
+        )
+    slope = np.asarray(slope, dtype=float).reshape(mode.shape)
+    return top + len(mode) / 2 * np.log(2 * np.pi) - _half_log_volume(-found, slope, mode, tol)
 
 
-def _hessian(value, mode, hessian, gradient):
-    """Give the Hessian: as it was given, or by differences."""
+def _units(value, mode, top):
+    """Give for each coordinate a step that costs about half a nat to either side, as a standard deviation does."""
+    units = np.maximum(1.0, np.abs(mode))
+    for i, start in enumerate(units):
+        step, at = start, np.zeros(len(mode))
+        for _ in range(SEARCH):
+            at[i] = step
+            with np.errstate(all="ignore"):
+                loss = top - (value(mode + at) + value(mode - at)) / 2
+            if LITTLE <= loss <= MUCH:
+                units[i] = step
+                break
+            # where there is no loss but rounding a longer step, and where the density ends a shorter one
+            step *= np.clip(np.sqrt(0.5 / loss), 1 / LEAP, LEAP) if loss > 0 else LEAP if loss <= 0 else 1 / LEAP
+    return units
+
+
+def _hessian(value, mode, hessian, gradient, unit, step):
+    """Give the Hessian: as it was given, or by differences in these units."""
     if hessian is None:
-        found = second_differences(value, mode, gradient)
+        slope = None if gradient is None else lambda z: unit * np.reshape(gradient(mode + unit * z), mode.shape)
+        step = step if gradient is None else FIRST
+        found = second_differences(lambda z: value(mode + unit * z), np.zeros(len(mode)), slope, step) / np.outer(unit, unit)
     else:
         found = np.asarray(hessian(mode) if callable(hessian) else hessian, dtype=float)
         found = found.reshape(1, 1) if found.size == 1 else found
