@@ -135,15 +135,17 @@ def test_thresholds_are_kept(folder):
 
 def test_with_a_level_rules_are_tested(folder):
     done = run("rules", "items.csv", "--min-support", 0.05, "--min-confidence", 0, "--alpha", 0.05, "--out", "tested.csv")
-    cuts = counted_rules(bought(), 0.05, 0)  # without a least confidence, all rules that could be reported
+    cuts = counted_rules(bought(), 0.05, 0)
+    n_tests = (n_sets := len(frequent(bought(), 0.05))) * (n_sets - 1)  # also pairs of frequent sets that hardly meet
     tables = [[[x, a - x], [b - x, 120 - a - b + x]] for x, a, b in cuts.values()]
-    q = false_discovery_control([fisher_exact(t, alternative="greater").pvalue for t in tables])
+    p = [fisher_exact(t, alternative="greater").pvalue for t in tables]
+    q = false_discovery_control([*p, *np.ones(n_tests - len(p))])[: len(p)]
     table, rules = written("tested.csv")
     expected = {rule: value for rule, value in zip(cuts, q, strict=True) if value <= 0.05}
     assert set(rules) == set(expected)
     assert 0 < len(rules) < len(cuts)
     assert_allclose(table["adjusted_p_value"], [expected[rule] for rule in rules], rtol=1e-9)  # two ways to the same tail
-    assert f"{len(rules)} rules after the test, of {len(cuts)} possible." in " ".join(done.stdout.split())
+    assert f"{len(rules)} rules after the test, of {n_tests:,} pairs of sets." in " ".join(done.stdout.split())
     assert "adjusted p" in done.stdout
 
 
@@ -375,12 +377,21 @@ def test_too_many_sets_are_one_sentence(folder, monkeypatch, rows, message):
     assert done.stderr.count("\n") == 1
 
 
+def test_too_many_rules_are_one_sentence(folder, monkeypatch):
+    monkeypatch.setattr(work, "Apriori", partial(Apriori, memory_limit=80 * 600))  # room for 2⁹ sets, not for 3⁹ rules
+    (folder / "full.csv").write_text("\n".join(["a,b,c,d,e,f,g,h,i", *["1,1,1,1,1,1,1,1,1"] * 3]))
+    done = run("rules", "full.csv")
+    assert done.exit_code == 2
+    assert "more rules than memory has room for: raise --min-confidence" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("sevens.parquet",), "sevens.parquet is too large to be read at once, and its columns are not all yes or no: give"),
         (("sevens.parquet", "--basket", "a", "--item", "x"), "there is no column 'x'; the columns are a, b."),
-        (("sevens.parquet", "--basket", "a", "--item", "b"), "Baskets must stand together: sort the rows by 'a'."),
+        (("sevens.parquet", "--basket", "a", "--item", "b"), "Baskets must stand together: sort the rows by 'a', ascending."),
     ],
 )
 def test_what_is_wrong_with_large_files_is_one_sentence(folder, monkeypatch, arguments, message):

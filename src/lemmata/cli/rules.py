@@ -9,7 +9,7 @@ from rich.text import Text
 
 from lemmata.association import Apriori, Itemsets, Rules
 from lemmata.association.mining import TooManySets
-from lemmata.association.rules import check_thresholds, write
+from lemmata.association.rules import TooManyRules, check_thresholds, write
 from lemmata.cli.baskets import Found, read_baskets
 from lemmata.cli.show import STYLES
 from lemmata.core.certificate import Certificate
@@ -92,7 +92,11 @@ def certify_baskets(model: Any, path: Path) -> Certificate:
 def best_rules(model: Any, min_confidence: float, min_lift: float | None, alpha: float | None) -> Rules:
     """Make the rules, tested if there is a level, in order: the greatest lift first, among equals the greatest support."""
     test = {} if alpha is None else {"test": "fisher", "correction": "bh", "alpha": alpha}
-    rules = model.rules(min_confidence=min_confidence, min_lift=min_lift, **test)
+    try:
+        rules = model.rules(min_confidence=min_confidence, min_lift=min_lift, **test)
+    except TooManyRules:
+        what_to_do = "raise --min-confidence, --min-lift or --min-support, or set --max-length"
+        raise ValueError(f"there are more rules than memory has room for: {what_to_do}.") from None
     return rules.take(np.lexsort((-rules["support"], -np.round(rules["lift"], DIGITS))))
 
 
@@ -123,7 +127,7 @@ def counted(found: Found, itemsets: Itemsets, rules: Rules) -> Text:
     baskets = _plural(round(itemsets.n_baskets), "basket")
     line = Text(f"{baskets}; {items}; {_plural(len(itemsets), 'frequent set')}; {_plural(len(rules), 'rule')}")
     if rules.adjusted_p_value is not None:
-        line.append(f" after the test, of {rules.n_tests:,} possible")
+        line.append(f" after the test, of {rules.n_tests:,} pairs of sets")
     return line.append(".")
 
 
