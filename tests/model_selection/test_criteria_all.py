@@ -15,6 +15,7 @@ from contracts.problems import problem
 from lemmata.graphical import BayesNet, LogLinearModel
 from lemmata.hmm import CategoricalHMM, GaussianHMM, HMMClassifier
 from lemmata.markov import MarkovChain
+from lemmata.mixture import CategoricalMixture
 from lemmata.model_selection import information_criteria
 from lemmata.model_selection.likelihoods.account import REASONS
 from lemmata.recommend import ProbabilisticMatrixFactorization
@@ -141,6 +142,24 @@ def test_markov_chains():
         assert (found.aic, found.bic) == pytest.approx((model.aic(sequence), model.bic(sequence)), rel=1e-12)
         assert found.n_parameters == 3**order * 2 + 3**order - 1
         assert (found.n_rows, found.unit) == (200, "symbols")
+
+
+def test_priors_that_hold_parameters_back_are_told():
+    rng = np.random.default_rng(5)
+    rows, symbols = rng.normal(size=(60, 1)), rng.integers(0, 3, (60, 1))
+    hmm = {"n_iter": 20, "tol": 1e-3, "random_state": 0}
+    for plain, held, X in (
+        (MarkovChain(), MarkovChain(alpha=0.5), symbols[:, 0]),
+        (GaussianHMM(2, **hmm), GaussianHMM(2, transmat_prior=3.0, **hmm), rows),
+        (CategoricalHMM(2, **hmm), CategoricalHMM(2, emissionprob_prior=2.0, **hmm), symbols),
+        (
+            CategoricalMixture(2, max_iter=50, tol=1e-3, random_state=0),
+            CategoricalMixture(2, alpha=1.0, random_state=0),
+            symbols,
+        ),
+    ):
+        told = [any("prior holds parameters back" in s for s in information_criteria(m.fit(X), X).note) for m in (plain, held)]
+        assert told == [False, True], type(plain).__name__
 
 
 def test_state_space_models_count_what_was_free():

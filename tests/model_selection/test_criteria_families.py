@@ -247,6 +247,19 @@ def test_networks_and_trees():
         information_criteria(absolute, X, y)
 
 
+def test_rows_that_were_not_fitted_like_this_are_refused_by_what_is_wrong():
+    X, y = draw_rows(2)
+    holes, gap = np.where(np.arange(200).reshape(50, 4) == 7, np.nan, X), np.where(np.arange(50) == 3, np.nan, y)
+    for cls in (LinearRegression, Ridge, ElasticNet):
+        model = cls().fit(X, y)
+        with pytest.raises(ValueError, match="y holds nan: the targets of all rows must be finite"):
+            information_criteria(model, X, gap)
+        with pytest.raises(ValueError, match="NaN"):
+            information_criteria(model, holes, y)
+        with pytest.raises(ValueError, match="3 features"):
+            information_criteria(model, X[:, :3], y)
+
+
 # Classifiers
 
 
@@ -522,6 +535,8 @@ def test_factorizations_are_densities_of_entries():
     found = information_criteria(theirs, X)
     made = theirs.transform(X) @ theirs.components_
     assert found.log_likelihood == pytest.approx(poisson(made).logpmf(X).sum(), rel=1e-9)
+    held = [information_criteria(NMF(2, alpha_W=a, max_iter=50, tol=1e-2, random_state=0).fit(X), X) for a in (0.0, 0.1)]
+    assert [any("prior holds parameters back" in sentence for sentence in c.note) for c in held] == [False, True]
     holes = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     model = NMF(2, max_iter=50, tol=1e-2, random_state=0).fit(holes)
     found, seen = information_criteria(model, holes), ~np.isnan(holes)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from lemmata.core.data import is_stored
 
+HELD_BACK = "the prior holds parameters back; they are counted as if it did not"
 LIBRARIES = {"lemmata", "sklearn", "hmmlearn"}  # whose class names are known
 
 

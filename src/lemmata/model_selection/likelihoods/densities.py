@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from lemmata.core.data import is_stored
-from lemmata.model_selection.likelihoods.account import Account, NoLikelihoodError, law
+from lemmata.model_selection.likelihoods.account import HELD_BACK, Account, NoLikelihoodError, law
 from lemmata.model_selection.parameter_counts import loading_parameters
 
 HARD = "each row belongs to one cluster, and the likelihood is that of rows and clusters together: larger than a mixture's"
@@ -62,7 +62,8 @@ def gaussian_mixture(model, rows):
 def discrete_mixture(model, rows):
     """Tell weights and probabilities."""
     free = getattr(model, "fit_weights", True)
-    return parted(model, rows, {"weights": len(model.weights_) - 1 if free else 0, "probabilities": None})
+    note = (HELD_BACK,) if getattr(model, "alpha", 0.0) else ()
+    return parted(model, rows, {"weights": len(model.weights_) - 1 if free else 0, "probabilities": None}, *note)
 
 
 @law("MissingGaussian")

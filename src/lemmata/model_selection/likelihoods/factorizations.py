@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from lemmata.core.data import is_sparse
-from lemmata.model_selection.likelihoods.account import Account, NoLikelihoodError, law, refusal
+from lemmata.model_selection.likelihoods.account import HELD_BACK, Account, NoLikelihoodError, law, refusal
 
 EXACT = 1e-14  # share of the squares of the entries below which what is left of them is rounding
 REDUNDANT = (
@@ -46,8 +46,9 @@ def nonnegative(model, rows):
         x, mean = np.where(seen, X, 0.0), np.where(seen, made, 0.0)
         with np.errstate(divide="ignore"):
             value, n, note = float((weight * (xlogy(x, mean) - mean - gammaln(x + 1))).sum()), float(weight.sum()), COUNTS
-    R = len(model.components_)
-    return Account(value, {"W": rows.total * R, "H": X.shape[1] * R}, n, "entries", (note, REDUNDANT))
+    R, held = len(model.components_), any(getattr(model, name) not in (0, "same") for name in ("alpha_W", "alpha_H"))
+    notes = (note, REDUNDANT, HELD_BACK) if held else (note, REDUNDANT)
+    return Account(value, {"W": rows.total * R, "H": X.shape[1] * R}, n, "entries", notes)
 
 
 @law("PLSA")
@@ -94,5 +95,4 @@ def ratings(model, rows):
     users, items, d = len(model.users_), len(model.items_), model.n_components
     counted = {"users": users * d, "items": items * d}
     counted |= {"biases and mean": users + items + 1} if model.biases else {}
-    held = "the prior holds factors back; they are counted as if it did not"
-    return Account(float(value), counted, n, "ratings", (NOISE, held))
+    return Account(float(value), counted, n, "ratings", (NOISE, HELD_BACK))

@@ -27,6 +27,8 @@ def residuals(model, rows):
     rows.whole(model)
     y = np.asarray(rows.target(model), dtype=float)
     y = y[:, None] if y.ndim == 1 else y
+    if not np.isfinite(y).all():
+        raise ValueError(f"y holds {y[~np.isfinite(y)][0]}: the targets of all rows must be finite numbers.")
     return y, y - np.asarray(model.predict(rows.X), dtype=float).reshape(y.shape)
 
 
@@ -63,6 +65,7 @@ def active(model):
 
 def trace(model, rows, penalties):
     """Add up the effective coefficients of each target, the penalty of each infinite where a coefficient is zero."""
+    residuals(model, rows)  # first, because the model tells what is wrong with rows
     different = {p.tobytes(): p for p in penalties}
     counts = {key: linear_parameters(rows.X, None, rows.weight, model.fit_intercept, p) for key, p in different.items()}
     return sum(counts[p.tobytes()] for p in penalties)

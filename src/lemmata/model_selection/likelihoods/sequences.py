@@ -7,7 +7,7 @@ independent, so that the N of Bayes' criterion is a convention; `n` declares ano
 import numpy as np
 
 from lemmata.markov.counting import encode
-from lemmata.model_selection.likelihoods.account import Account, law, places_of
+from lemmata.model_selection.likelihoods.account import HELD_BACK, Account, law, places_of
 from lemmata.model_selection.likelihoods.densities import whole_number
 from lemmata.state_space.em import free_entries
 from lemmata.state_space.matrices import check_series
@@ -23,7 +23,8 @@ def chain(model, rows):
     contexts, symbols = model._model().rows.shape
     seen = int((encode(rows.X, model._model().states)[0].values >= 0).sum())
     counted = {"transitions": contexts * (symbols - 1), "first symbols": contexts - 1}
-    return Account(float(model.log_likelihood(rows.X)), counted, float(max(seen, 1)), "symbols", (DEPENDENT,))
+    note = (DEPENDENT, HELD_BACK) if model.alpha else (DEPENDENT,)
+    return Account(float(model.log_likelihood(rows.X)), counted, float(max(seen, 1)), "symbols", note)
 
 
 @law("CategoricalHMM", "GaussianHMM")
@@ -35,7 +36,13 @@ def hidden_chain(model, rows):
     n, mean = model._score(model._checked_sequences(rows.X, rows.lengths))
     law_of = model._n_parameters_of_law()
     counted = {"start and transitions": model._n_parameters() - law_of, "emissions": law_of}
-    return Account(n * mean, counted, n, "rows", (DEPENDENT,))
+    return Account(n * mean, counted, n, "rows", (DEPENDENT, HELD_BACK) if has_prior(model) else (DEPENDENT,))
+
+
+def has_prior(model):
+    """Tell whether a hidden Markov model was fitted with a prior that is not flat."""
+    flat = {"startprob_prior": 1.0, "transmat_prior": 1.0, "emissionprob_prior": 1.0, "covars_weight": 0.0}
+    return any(np.any(np.asarray(getattr(model, name, value)) != value) for name, value in flat.items())
 
 
 @law("sequences")
@@ -61,6 +68,7 @@ def classes_of_sequences(model, rows):
     }
     n = float(np.sum(rows.lengths) if rows.lengths is not None else sum(len(sequence) for sequence in rows.X))
     note = "the likelihood is that of sequences and labels together", DEPENDENT
+    note += (HELD_BACK,) if any(has_prior(inner) for inner in model.estimators_) else ()
     return Account(value, counted, n, "rows", note)
 
 
@@ -86,5 +94,5 @@ def graph(model, rows):
     n, value = model._likelihood(rows.X, rows.weight)
     part = "weights" if hasattr(model, "l2") else "tables"
     held = getattr(model, "l2", 0) or getattr(model, "alpha", 0)
-    note = ("the prior holds parameters back; they are counted as if it did not",) if held else ()
+    note = (HELD_BACK,) if held else ()
     return Account(float(value), {part: model.n_parameters}, float(n), "rows", note)
