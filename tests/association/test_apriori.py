@@ -149,6 +149,18 @@ def test_items_are_anything_that_a_set_can_hold(items, monkeypatch):
     assert by_set(frequent_itemsets(pairs, 6, columns=["order", "product"])) == by_set(model.itemsets_)
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_a_fit_to_one_form_is_checked_against_another():
+    T = table(4)
+    frame = pd.DataFrame(T, columns=list("hgfedcba"))
+    lists = [[frame.columns[j] for j in basket] for basket in sets_of(T)]
+    for form in (frame, lists):
+        model = Apriori(0.1).fit(form)
+        for other in (frame, lists, pl.DataFrame(frame)):
+            assert model.certify(other).holds
+            assert np.array_equal(model.transform(other).sum(axis=0), model.itemsets_.count)
+
+
 def test_columns_that_are_numbers_name_the_items():
     frame = pd.DataFrame(table(4, p=3), columns=[30, 10, 20])
     expected = {frozenset([30, 10, 20][j] for j in chosen): n for chosen, n in frequent_sets(sets_of(table(4, p=3)), 6).items()}

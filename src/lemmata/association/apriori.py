@@ -20,7 +20,7 @@ from lemmata.association.certificate import checks_of
 from lemmata.association.itemsets import NO_LIMIT, itemsets_of
 from lemmata.association.mining import frequent_or_told
 from lemmata.association.partition import frequent_in_parts, threshold, total_block
-from lemmata.association.reading import Tables, booleans, is_table, labels_of, read
+from lemmata.association.reading import Tables, booleans, column_names, is_table, labels_of, read
 from lemmata.association.rules import rules_of
 from lemmata.association.trie import mark_sets
 from lemmata.core.certificate import Certificate
@@ -212,14 +212,17 @@ class Apriori(TransformerMixin, Estimator):
         source = self._source(X, None, reset=False)
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         if isinstance(source, Baskets):
-            return marks_block(source, self.itemsets_.trie(), self._names(), dtype)
+            return marks_block(source, self.itemsets_.trie(), self._names(X), dtype)
         if not isinstance(source, Tables):
             raise ValueError("transform takes tables, or lists in memory: read stored lists in parts.")
-        return source.map(marks_block, self.itemsets_.trie(), self._names(), source.blocks.dtype)
+        return source.map(marks_block, self.itemsets_.trie(), self._names(X), source.blocks.dtype)
 
-    def _names(self):
-        """Give the names of the frequent items as the data have them: of tables the numbers of their columns."""
+    def _names(self, X):
+        """Give the names of the frequent items as these baskets have them: of tables the numbers of their columns."""
+        if not is_table(X, self.columns):
+            return self.itemsets_.items
         columns = self._column_names()
+        columns = column_names(X) if columns is None else columns
         return self.itemsets_.items if columns is None else places_of(columns, self.itemsets_.items)
 
     def get_feature_names_out(self, input_features=None):
@@ -234,5 +237,5 @@ class Apriori(TransformerMixin, Estimator):
         """Count every set again, and prove that none is missing."""
         check_is_fitted(self)
         source = self._source(X, sample_weight, reset=False)
-        checks = checks_of(source, self._names(), self.itemsets_, self.minimum_, self._minimum, self._longest())
+        checks = checks_of(source, self._names(X), self.itemsets_, self.minimum_, self._minimum, self._longest())
         return Certificate(*checks, subject=repr(self))

@@ -88,8 +88,14 @@ def labels_of(X):
     >>> labels_of(pd.DataFrame(np.eye(2), columns=[10, 20])), labels_of(np.eye(2))
     (array([10, 20]), None)
     """
-    names = [] if is_stored(X) else list(getattr(_frame(X), "columns", []))
-    return None if all(isinstance(name, str) for name in names) else names_array(names)
+    names = column_names(X)
+    return None if names is None or all(isinstance(name, str) for name in names) else names
+
+
+def column_names(X):
+    """Give the names of the columns of a frame in memory; None for anything else."""
+    names = None if is_stored(X) else getattr(_frame(X), "columns", None)
+    return None if names is None else names_array(list(names))
 
 
 def read(X, columns, sample_weight):
