@@ -241,6 +241,17 @@ def test_repeats_are_averaged_or_vote():
         assert_array_equal(part, model.predict(X[test]))
 
 
+def test_a_row_has_the_mean_of_as_many_folds_as_held_it_out():
+    X, y = numbers(0)
+    found = cross_validate(Ridge(), X, y, cv=ShuffleSplit(4, test_size=15, random_state=0))
+    counts = [sum(i in test for _, test in found.splits) for i in range(40)]
+    assert {0, 1, 2} <= set(counts)
+    for i, count in enumerate(counts):
+        said = [model.predict(X[[i]])[0] for model, (_, test) in zip(found.estimators, found.splits, strict=True) if i in test]
+        assert_allclose(found.predictions[i], np.mean(said) if count else np.nan, rtol=ROUNDING)
+    assert found.certify(X, y).holds
+
+
 def test_rows_that_no_fold_holds_out_are_marked():
     X, y = numbers(0)
     found = cross_validate(Ridge(), X, y, cv=TimeSeriesSplit(3))
@@ -439,8 +450,20 @@ def test_a_row_of_weight_zero_is_absent(cv):
     assert_allclose(found.predictions[there], without.predictions, rtol=ROUNDING)
     assert_allclose(found.test_scores, without.test_scores, rtol=ROUNDING)
     assert_allclose(found.score, without.score, rtol=ROUNDING)
+    assert found.times == without.times
     assert not found.predicted[~there].any()
     assert found.certify(X, y, weight).holds
+
+
+def test_the_likelihood_of_a_mixture_is_weighed():
+    X, _ = numbers(0, n=30)
+    weight, fold = np.arange(30) % 3, np.arange(30) // 3 % 3
+    copies = np.repeat(np.arange(30), weight)
+    found = cross_validate(GaussianMixture(1), X, cv=PredefinedSplit(fold), sample_weight=weight)
+    repeated = cross_validate(GaussianMixture(1), X[copies], cv=PredefinedSplit(fold[copies]))
+    assert_allclose(found.test_scores, repeated.test_scores, rtol=1e-7)  # of iterated fits
+    assert_allclose(found.score, repeated.score, rtol=1e-7)
+    assert found.certify(X, sample_weight=weight).holds
 
 
 def test_rows_are_repeated_for_those_that_take_no_weights():
