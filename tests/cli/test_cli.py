@@ -184,6 +184,7 @@ COMMON_FITS = """
     from contracts.problems import ESTIMATORS, Problem, predictions, problem
     from lemmata.cli.commands import warm
     from lemmata.cluster import KMeans
+    from lemmata.rl import MDP, QLearning, Reinforce, TDLambda, TDNetwork
 
     warm()
     members = {m for name, module in sys.modules.items() if name.startswith("lemmata.") for m in vars(module).values()
@@ -211,6 +212,9 @@ COMMON_FITS = """
             model = task.fit(X, **options)
             predictions(model, X)
             task.certify(model, X, **options)
+    world = MDP([[[0.5, 0.5], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]], [0.0, 1.0], 0.9, terminal=[1])
+    for agent in (QLearning, Reinforce, TDLambda, TDNetwork):
+        agent(n_steps=500, random_state=1).fit(world).certify(world)
     for kernel, signatures in before.items():
         assert kernel.signatures == signatures, (kernel, [s for s in kernel.signatures if s not in signatures])
 """

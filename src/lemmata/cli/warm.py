@@ -10,13 +10,14 @@ from typing import Any
 
 WARM_ROWS = 64  # of the tables of `warm`: enough for eight clusters that move more than once
 WARM_ITERATIONS = 20  # a kernel that is not needed by then will not be needed later
+WARM_STEPS = 2_000  # of an agent: some hundred episodes
 WARM_COLUMNS = (4, 16)  # with eight clusters on either side of `FEW` of k-means, so that both of its routes are compiled
 
 
 def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
     """List fits of every estimator to each kind of table it takes, for each kind of array has kernels of its own.
 
-    An estimator on top of another is fitted to the plainest tables only; one that learns from an environment has no table.
+    An estimator on top of another is fitted to the plainest tables only. An agent has no table, and learns in a small world.
     """
     from sklearn.utils import get_tags
     from sklearn.utils.validation import has_fit_parameter
@@ -27,6 +28,7 @@ def tiny_fits() -> Iterator[tuple[str, Callable[[], None]]]:
     for name, estimator in default_estimators():
         takes = get_tags(estimator).input_tags
         if not (takes.one_d_array or takes.two_d_array or takes.three_d_array or takes.string):
+            yield from ((name, partial(tiny_agent, estimator, layout)) for layout in ("dense", "sparse"))
             continue
         fixed = {"random_state": 0, "max_iter": WARM_ITERATIONS}
         estimator.set_params(**{key: value for key, value in fixed.items() if key in estimator.get_params()})
@@ -93,6 +95,25 @@ def tiny_fit(estimator: Any, n_columns: int, dtype: str, layout: str, access: st
             model.rules(test="fisher")
         with suppress(NotImplementedError):  # an estimator that has no certificate yet
             model.certify(X, *target, **options)
+
+
+def tiny_agent(estimator: Any, layout: str) -> None:
+    """Let an agent learn in a world of three states, the last of which ends an episode, and hold it against the model."""
+    import warnings
+
+    from scipy.sparse import csr_array
+    from sklearn.base import clone
+
+    from lemmata.rl import MDP
+
+    on, back, stay = [0.0, 0.9, 0.1], [0.9, 0.1, 0.0], [0.0, 0.0, 1.0]
+    moves = [[on, back], [stay, back], [stay, stay]]
+    T: Any = csr_array([row for pair in moves for row in pair]) if layout == "sparse" else moves
+    mdp = MDP(T, [0.0, 1.0, 2.0], 0.9, terminal=[2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of no interest in a world without a meaning
+        model = clone(estimator).set_params(n_steps=WARM_STEPS, random_state=0).fit(mdp)
+        model.certify(mdp)
 
 
 def cache_line() -> str:
