@@ -182,6 +182,33 @@ def test_weights_whose_sums_are_not_exact_are_no_numbers_of_baskets():
     assert by_set(found) == pytest.approx({s: n * 1e30 for s, n in by_set(frequent_itemsets(FIVE, 0.4)).items()}, rel=1e-12)
 
 
+@pytest.mark.parametrize("weight", [0.1, 0.3, 0.7, 1 / 3, 1.1])
+@pytest.mark.parametrize("form", [np.asarray, csr_array], ids=["table", "sparse"])
+def test_equal_weights_change_nothing(weight, form):
+    """The sum of 100,000 times 0.7, one after the other, is not 70,000: off by 2e-12 of it."""
+    n = 100_000
+    T = np.zeros((n, 3), dtype=bool)
+    T[:, 0], T[: n // 10, 1], T[: n // 2, 2] = True, True, True
+    X, weights = form(T), np.full(n, weight)
+    for support, sets in ((1.0, 1), (0.5, 3), (0.1, 7)):
+        model = Apriori(support).fit(X, sample_weight=weights)
+        assert len(model.itemsets_) == sets
+        assert model.certify(X, sample_weight=weights).holds
+        strict = Apriori(support, strict=True).fit(X, sample_weight=weights)
+        assert len(strict.itemsets_) == {1.0: 0, 0.5: 1, 0.1: 3}[support]
+        assert strict.certify(X, sample_weight=weights).holds
+    assert len(model.rules(min_confidence=0.5)) == len(Apriori(0.1).fit(X).rules(min_confidence=0.5)) == 7
+    assert len(model.rules(min_confidence=0.0, min_lift=1.0)) == 12
+
+
+def test_a_share_of_less_digits_is_the_number_that_is_written():
+    T = np.zeros((30, 2), dtype=bool)
+    T[:3, 0], T[:4, 1] = True, True
+    for share in (0.1, np.float32(0.1), np.float16(0.1)):
+        assert len(frequent_itemsets(T, share)) == 3
+        assert [min(s) for s in frequent_itemsets(T, share, strict=True)["itemset"]] == [1]
+
+
 def test_threads_do_not_matter():
     T = table(3, n=500, p=20)
     with lemmata.config(n_threads=1):

@@ -125,15 +125,15 @@ class Apriori(TransformerMixin, Estimator):
         """Find the frequent sets of baskets; a weight means that a basket is repeated."""
         source = self._source(X, sample_weight, reset=True)
         if isinstance(source, Baskets):
-            self.minimum_ = self._minimum(source.total)
             names, total, whole = source.items, source.total, is_whole(source.weight)
+            self.minimum_ = self._minimum(total, whole)
             found = self._found(frequent_or_told, source, self.minimum_, algorithm=self.algorithm, verbose=self.verbose)
         else:
-            share = self.min_support / source.reduce(total_block) if self._counts() else self.min_support
+            share = self._share(source.reduce(total_block) if self._counts() else 1.0)
             options = {"algorithm": self.algorithm, "verbose": self.verbose}
             names, found, candidates = self._found(frequent_in_parts, source, share, self.strict, **options)
             total, whole = candidates.total, candidates.whole
-            self.minimum_ = self._minimum(total)
+            self.minimum_ = self._minimum(total, whole)
         columns = self._column_names()
         names = names if columns is None else columns[names]
         self.itemsets_ = itemsets_of(names, found, total, whole, self._longest())
@@ -146,10 +146,13 @@ class Apriori(TransformerMixin, Estimator):
     def _longest(self):
         return NO_LIMIT if self.max_length is None else int(self.max_length)
 
-    def _minimum(self, total):
-        """Give the least support as a number of baskets."""
-        share = self.min_support / total if self._counts() else self.min_support
-        return float(threshold(share, self.strict, total))
+    def _minimum(self, total, whole):
+        """Give the least support as a number of baskets, whose weights are whole or not."""
+        return threshold(self._share(total), self.strict, total, whole)
+
+    def _share(self, total):
+        """Give the least support as a share; that of less than 64 bits is the number that is written, 0.1 for example."""
+        return self.min_support / total if self._counts() else float(str(self.min_support))
 
     def _counts(self):
         return isinstance(self.min_support, Integral)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lemmata.association.baskets import Baskets, Rows, places_of, united
+from lemmata.association.baskets import Baskets, Rows, is_whole, places_of, united
 from lemmata.association.level_wise import all_subsets_found, candidates
 from lemmata.association.mining import shares
 from lemmata.association.partition import count_block
@@ -47,25 +47,26 @@ class Parts(Blocks):
 
 @dataclass(frozen=True)
 class Singles:
-    """How many baskets there are, and of each item how many; the sum of two is that of both."""
+    """How many baskets there are, of each item how many, whether weights are whole; the sum of two is that of both."""
 
     items: np.ndarray
     support: np.ndarray
     total: float
+    whole: bool
 
     def __add__(self, other):
         if self.items is other.items:  # of baskets in memory, whose items may have no order
-            return Singles(self.items, self.support + other.support, self.total + other.total)
+            return Singles(self.items, self.support + other.support, self.total + other.total, self.whole and other.whole)
         items = united(self.items, other.items)
         support = np.zeros(len(items))
         for side in (self, other):
             support[np.searchsorted(items, side.items)] += side.support
-        return Singles(items, support, self.total + other.total)
+        return Singles(items, support, self.total + other.total, self.whole and other.whole)
 
 
 def singles_block(baskets):
     """Count the items of a part."""
-    return Singles(baskets.items, baskets.supports(), baskets.total)
+    return Singles(baskets.items, baskets.supports(), baskets.total, is_whole(baskets.weight))
 
 
 def checks_of(source, names, itemsets, minimum, minimum_of, longest):
@@ -74,11 +75,12 @@ def checks_of(source, names, itemsets, minimum, minimum_of, longest):
     Parameters
     ----------
     names : Names of the frequent items as the baskets have them.
-    minimum, minimum_of : The least support that was used, and the function of the number of baskets that gives it.
+    minimum, minimum_of : The least support that was used, and the function of the number of baskets, and of whether their
+        weights are whole, that gives it.
     """
     parts = Parts(source) if isinstance(source, Baskets) else source
     singles = parts.reduce(singles_block)
-    least = minimum_of(singles.total)
+    least = minimum_of(singles.total, singles.whole)
     wrong = np.array([itemsets.n_baskets / singles.total, minimum / least]) - 1
     claim = "the number of baskets, and the least support that follows from it"
     baskets = Check("baskets", float(np.abs(wrong).max()), RELATIVE, "proof", claim)

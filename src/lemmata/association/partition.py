@@ -19,6 +19,7 @@ from lemmata.association.trie import Trie, count_sets, lengths_of
 from lemmata.core.config import config
 
 ROUNDING = 1e-12  # relative, by which a count may miss a minimum that is a share
+SUMS = 1e-9  # the same of sums of weights that are not whole: those of n baskets are off by up to n × 1e-16
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Candidates:
 
 def mine_block(baskets, share, strict, longest, memory, algorithm):
     """Find the sets that are in a share of the baskets of a part."""
-    least, whole = threshold(share, strict, baskets.total), is_whole(baskets.weight)
+    # the lowest that the weights of all baskets may ask for: these may not be whole, though those of a part are
+    least, whole = threshold(share, strict, baskets.total, whole=strict), is_whole(baskets.weight)
     with config(n_threads=1):  # parts have threads already
         try:
             found = frequent(baskets, least, longest=longest, memory=memory, algorithm=algorithm)
@@ -103,13 +105,14 @@ def total_block(baskets):
     return baskets.total
 
 
-def threshold(share, strict, total):
-    """Give the least support: a share of all baskets, or just above it.
+def threshold(share, strict, total, whole=True):
+    """Give the least support: a share of all baskets, or just above it; weights may be whole or not.
 
     >>> threshold(0.02, False, 20_000.0) <= 400, threshold(0.02, True, 20_000.0) <= 400      # though 0.02 is none in binary
     (True, False)
     """
-    return share * total * (1 + ROUNDING if strict else 1 - ROUNDING)
+    rounding = ROUNDING if whole else SUMS
+    return share * total * (1 + rounding if strict else 1 - rounding)
 
 
 def frequent_in_parts(blocks, share, strict, *, longest, memory, algorithm, verbose=0):
@@ -121,7 +124,7 @@ def frequent_in_parts(blocks, share, strict, *, longest, memory, algorithm, verb
         told = f"More than {memory // SET_BYTES:,} sets are frequent in parts of the baskets at a support of {share:.3g}"
         room = share_with_room(blocks, share, error, options)
         raise TooManySets(f"{told}, {advice(room)}") from None
-    least = threshold(share, strict, candidates.total)
+    least = threshold(share, strict, candidates.total, candidates.whole)
     possible = candidates.bound >= least
     trie, (counted, bound) = only(candidates.trie, possible), (candidates.counted[possible], candidates.bound[possible])
     names = candidates.names[possible[: len(candidates.names)]]

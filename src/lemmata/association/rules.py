@@ -20,12 +20,12 @@ import numpy as np
 from lemmata.association.frame import Frame, SetColumn, row_numbers
 from lemmata.association.itemsets import Itemsets
 from lemmata.association.mining import Room
+from lemmata.association.partition import ROUNDING, SUMS
 from lemmata.association.significance import CORRECTIONS, adjusted, chi_squared, fisher
 from lemmata.association.trie import items_of, row_of
 from lemmata.core.fits import fit_all
 from lemmata.core.kernel import kernel
 
-ROUNDING = 1e-12  # by which a measure may miss its threshold: 2 / 5 is confident enough for 0.4
 MOST_ITEMS = 62  # of a set that is cut in two: beyond, its subsets cannot all have been counted
 CUTS = 1 << 16  # of the sets of a task, about: some milliseconds of work
 GROUP = 8  # tasks whose rules are written at once
@@ -176,14 +176,15 @@ def rules_of(
     if lengths.max(initial=0) > MOST_ITEMS:
         raise ValueError(f"A set of {lengths.max()} items cannot be cut in all ways: set max_length.")
     n_items, most = len(itemsets.items), MOST_ITEMS if max_consequent is None else int(max_consequent)
-    least, most_rules = min_confidence * (1 - ROUNDING), memory_limit // RULE_BYTES
+    below = 1 - (SUMS if itemsets.count.dtype.kind == "f" else ROUNDING)  # 2 / 5 is confident enough for 0.4
+    least, most_rules = min_confidence * below, memory_limit // RULE_BYTES
     room = Room(most_rules, TooManyRules(f"There are more than {most_rules:,} rules, {WHAT_TO_DO}"))
 
     def chosen(task):
         rules = cut(trie, count, *task, least, most)
         if min_lift is not None:
             both, one, other = (count[rules[:, k]] for k in range(3))
-            rules = rules[both / one >= min_lift * (other / itemsets.n_baskets) * (1 - ROUNDING)]
+            rules = rules[both / one >= min_lift * (other / itemsets.n_baskets) * below]
         if to is None:
             room.take(len(rules))
         return rules
