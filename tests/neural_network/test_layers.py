@@ -21,7 +21,7 @@ from lemmata.neural_network.layers import (
     unit_rows,
 )
 from lemmata.neural_network.losses import pair
-from lemmata.neural_network.network import LIMIT, difference, loss_of, targets_of
+from lemmata.neural_network.network import LIMIT, LIMIT32, difference, loss_of, targets_of
 from lemmata.optimize import jacobian
 
 PLAIN = {
@@ -208,6 +208,35 @@ def test_back_propagation_is_central_differences_in_every_weight(hidden, last, l
     wrong[3] += 1e-4 * np.abs(gradient).max()
     shape, code = network.shape, loss_of(network.shape, loss)
     assert difference(shape, network.parameters, wrong, X, targets_of(Y, 7, 3, float), weight, code, 1.0) > LIMIT
+
+
+def test_a_gradient_that_vanishes_is_checked_by_how_the_loss_rises_around_it():
+    rng = np.random.default_rng(0)
+    network = Network([3, 5, 2], ["tanh", "identity"], random_state=0)
+    X = rng.normal(size=(9, 3))
+    Y = network.forward(X)  # of which the loss is zero, and can only rise
+    assert gradient_check(network, X, Y).holds
+    shape, weight = network.shape, np.ones(9)
+    for size, right in ((1e-12, True), (1e-3, False)):
+        gradient = np.full(len(network.parameters), size)
+        error = difference(shape, network.parameters, gradient, X, Y, weight, loss_of(shape, "squared"), 0.0)
+        assert (error <= LIMIT) == right
+
+
+def test_single_precision_is_checked_as_far_as_it_rounds():
+    rng = np.random.default_rng(0)
+    network = Network([8, 30, 4], ["relu", "softmax"], dtype=np.float32, random_state=0)
+    X, y = rng.normal(size=(40, 8)).astype(np.float32), rng.integers(4, size=40)
+    certificate = gradient_check(network, X, y)
+    assert certificate.holds
+    assert certificate["back-propagation"].limit == LIMIT32
+    assert gradient_check(network, X, y, limit=1e-12).failed
+
+
+def test_a_loss_that_is_no_number_agrees_with_nothing():
+    network = Network([2, 2], "identity", random_state=0)
+    network.parameters[0] = np.nan
+    assert gradient_check(network, np.ones((3, 2)), np.zeros((3, 2))).failed
 
 
 @pytest.mark.item("NNG-04")

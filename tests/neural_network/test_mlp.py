@@ -51,6 +51,17 @@ def test_a_large_network_learns_a_small_table_by_heart():
 
 @pytest.mark.item("NNG-05")
 @quiet
+@pytest.mark.parametrize("standardize", [True, False])
+def test_an_exact_fit_has_derivatives_to_compare(standardize):
+    """Of targets that are met there are no errors, and of no errors no derivatives: they are compared beside them."""
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    options = {"activation": "identity", "alpha": 0.0, "rule": "lbfgs", "tol": 1e-6, "max_iter": 500, "random_state": 0}
+    for y in (X @ [1.0, 2.0, -1.0], np.zeros(50), np.full(50, 3e8)):
+        model = MLPRegressor((), standardize=standardize, **options).fit(X, y)
+        certificate = model.certify(X, y)
+        assert certificate["back-propagation"].holds, str(certificate)
+
+
 def test_a_seed_is_a_fit():
     X, y = make_moons(200, noise=0.2, random_state=0)
     options = {"max_iter": 20, "dropout": 0.2, "early_stopping": True}

@@ -5,17 +5,18 @@ It needs the fitted attributes and the table, and nothing that the fit wrote dow
 
 import numpy as np
 
-from lemmata.core.certificate import SAME_LIMIT, TINY, Check, same
+from lemmata.core.certificate import SAME_LIMIT, Check, same
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import as_output
 from lemmata.core.visits import unit_of
 from lemmata.neural_network.epochs import parameters_of
-from lemmata.neural_network.losses import pair
+from lemmata.neural_network.losses import SQUARED, pair
 from lemmata.neural_network.network import LIMIT, difference
 from lemmata.neural_network.passes import gradient_block
 
 SHOWN = 64  # rows on which back-propagation is compared with differences
 BESIDE = 0.1  # standard deviations: how far from the rows
+LEAST = 0.01  # size that numbers count as at least: kinks must be farther off than differences reach
 
 
 def checks_of(model, blocks):
@@ -44,15 +45,24 @@ def checks_of(model, blocks):
     return [*checks, back_propagation(model, blocks, scaling), rest(model, blocks, scaling)]
 
 
+def moved(A, rng):
+    """Move numbers by a share of the largest."""
+    return A + BESIDE * np.abs(A).max(initial=LEAST) * rng.standard_normal(A.shape)
+
+
 def back_propagation(model, blocks, scaling):
-    """Compare derivatives on rows like those of the table, a little beside them: they may lie on a kink of ReLU."""
+    """Compare derivatives on rows like those of the table, a little beside them: they may lie on a kink of ReLU.
+
+    Numbers that are to be predicted are moved as well: of an exact fit there would be no errors to differentiate.
+    """
     shape, parameters = model._shape(), model.parameters_.astype(float)
     X, Y, weight = (None if a is None else a[:SHOWN] for a in blocks.first())
     Z = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
-    beside = BESIDE * np.random.default_rng(0).standard_normal(Z.shape)
-    Z = (Z - scaling[0]) / scaling[1] + beside if model.standardize else Z + beside * np.abs(Z).max(initial=TINY)
+    rng = np.random.default_rng(0)
+    Z = (Z - scaling[0]) / scaling[1] + BESIDE * rng.standard_normal(Z.shape) if model.standardize else moved(Z, rng)
     w = np.ones(len(Z)) if weight is None else np.asarray(weight, dtype=float)
     Y, loss = np.asarray(Y, dtype=float), pair(model._loss, shape.codes[-1])
+    Y = moved(Y, rng) if loss == SQUARED else Y
     _, value, gradient = gradient_block(Z, Y, w, tuple(shape), parameters, loss, None, None)
     error = difference(shape, parameters, gradient, Z, Y, w, loss, value)
     claim = "derivatives at these weights are those of central differences"

@@ -30,6 +30,7 @@ from lemmata.neural_network.losses import SQUARED, finish, pair
 
 STEPS = 10.0 ** np.arange(-3.0, -9.0, -1.0)  # of central differences, from where curvature shows to where rounding does
 LIMIT = 1e-6  # relative error of a right derivative: a hundred times what smooth functions show at the best step
+LIMIT32 = 1e-4  # of one that was computed in single precision, which rounds to 6e-8 wherever it adds
 MANY = 2_000  # parameters up to which each is checked by itself
 DIRECTIONS = 3  # of each array of weights or biases, where there are more
 UNMOVED = np.zeros(4, np.uint64)  # the state of draws that are never made
@@ -213,11 +214,15 @@ def directions_of(shape, rng, many=MANY):
     return np.array(found)
 
 
-def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=LIMIT):
+def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=None):
     """Compare back-propagation with central differences: in every parameter, or in directions where there are thousands.
 
     A difference is taken with several steps and the best counts: a right derivative has a step at which it agrees; at a kink of
     ReLU only the small ones do.
+
+    Parameters
+    ----------
+    limit : Largest disagreement, relative to the length of the gradient. Default: 1e-6, in single precision 1e-4.
 
     Examples
     --------
@@ -233,6 +238,8 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=LIMIT)
     Y, weight = targets_of(y, n, shape.sizes[-1], float), weights_of(sample_weight, n, float)
     error = difference(shape, network.parameters, gradient, X, Y, weight, loss_of(shape, loss), value)
     claim = "every derivative is that of central differences"
+    if limit is None:
+        limit = LIMIT32 if network.parameters.dtype == np.float32 else LIMIT
     return Certificate(Check("back-propagation", error, limit, "proof", claim), subject=repr(network))
 
 
@@ -248,14 +255,19 @@ def difference(shape, parameters, gradient, X, Y, weight, loss, value):
 def disagreement(function, parameters, gradient, directions, value):
     """Return the largest disagreement of a gradient with central differences, relative to the length of the gradient.
 
-    Differences of a function are rounded as it is: a gradient counts as no shorter than a thousandth of its `value`.
+    Differences of a function are rounded as it is: a gradient counts as no shorter than a thousandth of its `value`, nor than
+    what the function rises by in the longest step, over the step: at a least value there is no gradient to compare with. A
+    difference that is no number agrees with nothing.
     """
     parameters, gradient = np.asarray(parameters, dtype=float), np.asarray(gradient, dtype=float)
-    worst = 0.0
+    worst, rise, here = 0.0, 0.0, function(parameters)
     for u in directions:
-        slope, errors = float(gradient @ u), []
+        slope, best = float(gradient @ u), np.inf
         for h in STEPS:
             ahead, behind = (function(parameters + s * h * u) for s in (1, -1))
-            errors.append(abs((ahead - behind) / (2 * h) - slope))
-        worst = max(worst, min(errors))
-    return float(worst / max(length(gradient), 1e-3 * abs(value), TINY))
+            error = abs((ahead - behind) / (2 * h) - slope)
+            best = error if error < best else best
+            if h == STEPS[0]:
+                rise = max(rise, abs(ahead - here) / h, abs(behind - here) / h)
+        worst = max(worst, best)
+    return float(worst / max(length(gradient), 1e-3 * abs(value), rise, TINY))
