@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
 from scipy.stats import laplace, multinomial, multivariate_normal, norm, poisson
 from sklearn import decomposition as sk_decomposition
 from sklearn import discriminant_analysis as sk_discriminant
@@ -286,6 +285,20 @@ def test_logistic_regression_of_two_classes(C):
     assert np.isfinite(C) or found.n_parameters == pytest.approx(5, rel=1e-12)
     theirs = information_criteria(sk.LogisticRegression(C=C, tol=1e-10, max_iter=10_000).fit(X, y), X, y)
     assert (found.aic, found.bic) == pytest.approx((theirs.aic, theirs.bic), rel=1e-5)  # where their solver stops
+    column = information_criteria(LogisticRegression(C).fit(X, y), X, y[:, None])
+    assert column.aic == found.aic
+
+
+@pytest.mark.parametrize("scaling", [1.0, 10.0])
+def test_liblinear_holds_the_intercept_back_too(scaling):
+    X, y = draw_rows(11, classes=2)
+    options = {"C": 0.1, "solver": "liblinear", "intercept_scaling": scaling, "tol": 1e-10}
+    p = (model := sk.LogisticRegression(**options).fit(X, y)).predict_proba(X)
+    Z = np.column_stack([X, np.full(50, scaling)])  # to it, the intercept is the coefficient of this column
+    F = Z.T @ ((p[:, 0] * p[:, 1])[:, None] * Z)
+    assert information_criteria(model, X, y).n_parameters == pytest.approx(np.trace(np.linalg.solve(F + np.eye(5) / 0.1, F)))
+    without = information_criteria(sk.LogisticRegression(**options, l1_ratio=1.0).fit(X - [5.0, 0, 0, 0], y), X, y)
+    assert without.n_parameters in range(6)
 
 
 @pytest.mark.parametrize("C", [np.inf, 0.5])
@@ -423,8 +436,7 @@ def test_naive_bayes_as_in_scikit_learn():
     ):
         found, other = (information_criteria(model.fit(rows, y), rows, y) for model in (ours, theirs))
         assert found.n_parameters == other.n_parameters == count
-        ways = gammaln(counts.sum(axis=1) + 1).sum() - gammaln(counts + 1).sum() if rows is counts else 0.0  # theirs have none
-        assert found.log_likelihood == pytest.approx(other.log_likelihood + ways, rel=1e-6)  # variances are smoothed alike
+        assert found.log_likelihood == pytest.approx(other.log_likelihood, rel=1e-6)  # variances are smoothed alike
     given = GaussianNB(priors=[0.2, 0.3, 0.5]).fit(X, y)
     assert "class shares" not in information_criteria(given, X, y).counted
     found = information_criteria(MultinomialNB(alpha=0.0).fit(counts, y), counts, y)
@@ -473,12 +485,10 @@ def test_discriminants_as_in_scikit_learn():
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_principal_components_are_a_gaussian(k):
     X, _ = draw_rows(20)
-    for cls in (PCA, sk_decomposition.PCA):
-        model = cls(k).fit(X)
-        found = information_criteria(model, X)
-        assert found.log_likelihood == pytest.approx(
-            multivariate_normal(X.mean(axis=0), model.get_covariance()).logpdf(X).sum(), rel=1e-9
-        )
+    normal = multivariate_normal(X.mean(axis=0), PCA(k).fit(X).get_covariance())
+    for model in (PCA(k), sk_decomposition.PCA(k), PCA(k, whiten=True), sk_decomposition.PCA(k, whiten=True)):
+        found = information_criteria(model.fit(X), X)
+        assert found.log_likelihood == pytest.approx(normal.logpdf(X).sum(), rel=1e-9)
         assert found.n_parameters == {1: 4 + 4 + 1, 2: 4 + 7 + 1, 3: 4 + 9 + 1, 4: 4 + 10}[k]
     factors = information_criteria(sk_decomposition.FactorAnalysis(1).fit(X), X)
     assert factors.n_parameters == 4 + 4 + 4

@@ -147,5 +147,8 @@ def test_what_is_no_mode_is_refused():
         laplace_evidence(lambda t: -(t @ t), [0.0, 0.0], [[-2.0, 1.0], [0.0, -2.0]])
     with pytest.raises(ValueError, match="shape"):
         laplace_evidence(lambda t: -(t @ t), [0.0, 0.0], -2.0)
-    with pytest.raises(ValueError, match="finite numbers"):
-        laplace_evidence(lambda t: -(t @ t), [0.0, np.nan])
+    for mode in ([0.0, np.nan], []):
+        with pytest.raises(ValueError, match="finite numbers"):
+            laplace_evidence(lambda t: -(t @ t), mode)
+    with pytest.raises(ValueError, match=r"one number, the sum over all rows; got an array of shape \(3,\)"):
+        laplace_evidence(lambda t: -((t - np.arange(3.0)) ** 2), [1.0])

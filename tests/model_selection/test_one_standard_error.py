@@ -46,8 +46,11 @@ def test_one_repeat_has_no_error_and_equals_are_the_simplest():
 def test_models_that_failed_are_not_chosen():
     losses = np.array([[np.nan, 2.0, 1.0], [0.0, 2.0, 1.0]])
     assert one_standard_error(losses, [1, 2, 3]) == 3
-    with pytest.raises(ValueError, match="All losses are NaN"):
-        one_standard_error(np.full((2, 2), np.nan), [1, 2])
+    for endless in (np.inf, -np.inf):
+        losses[0, 0] = endless
+        assert one_standard_error(losses, [1, 2, 3]) == 3
+    with pytest.raises(ValueError, match="All losses are NaN or infinite"):
+        one_standard_error([[np.nan, -np.inf], [1.0, np.inf]], [1, 2])
 
 
 def test_no_limit_is_the_most_complex():
@@ -105,6 +108,9 @@ def test_errors_say_what_to_do():
         (("alpha", [1]), {}, "not both"),
         (("alpha",), {"param": "alpha"}, "not both"),
         ((), {}, "or the name of a parameter"),
+        (([1.0, 2.0], 2), {}, "order must hold one number for each of several models, got 2"),
+        ((["low", "high"], [1, 2]), {}, "losses must be numbers"),
+        ((np.empty((0, 2)), [1, 2]), {}, "one column for each of the 2 orders"),
     ):
         with pytest.raises(ValueError, match=match):
             one_standard_error(*arguments, **options)

@@ -26,6 +26,7 @@ from lemmata.hmm import GaussianHMM
 from lemmata.linear_model import BayesianLinearRegression, LinearRegression, PolynomialRegression
 from lemmata.mixture import GaussianMixture
 from lemmata.model_selection import OrderCurve, select_order, stability
+from lemmata.model_selection.judges import CriterionJudge
 from lemmata.neighbors import KNeighborsClassifier
 from lemmata.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -209,7 +210,8 @@ def test_objectives_of_nested_models_fall_and_the_choice_is_certified(model, par
     assert (np.diff(curve.objectives) <= 1e-3 * np.ptp(curve.objectives)).all()
     certificate = curve.certify(X)
     assert certificate.holds, str(certificate)
-    assert [check.name for check in certificate] == ["criterion", "objective", "suggestion", "again", "monotone"]
+    names = [check.name for check in certificate]
+    assert names == ["orders", "criterion", "counts", "objective", "suggestion", "again", "monotone"]
     again = select_order(model, param, values, X, n_restarts=6, random_state=0)
     assert again.losses.tobytes() == curve.losses.tobytes(), "the choice is reproducible"
 
@@ -240,6 +242,10 @@ def sabotages(curve):
     yield replace(curve, objectives=objectives), "objective"
     some_rows = GaussianMixture(3, random_state=5).fit(groups()[::2])
     yield replace(curve, models=(*curve.models[:2], some_rows, *curve.models[3:])), "again"
+    yield replace(curve, values=curve.values + 1), "orders"
+    yield replace(curve, criterion="aic"), "criterion"
+    better = replace(curve.criteria[1], log_likelihood=curve.criteria[1].log_likelihood + 1)
+    yield replace(curve, criteria=(curve.criteria[0], better, *curve.criteria[2:])), "counts"
 
 
 def test_sabotage_is_refused():
@@ -280,11 +286,40 @@ def test_equals_may_differ_by_rounding():
     place, losses = 1, curve.losses.copy()
     losses[0, 2] = losses[0, place] * (1 - 1e-12)  # two that are alike, and which is first is chance
 
-    class Judge:
+    class OtherJudge(CriterionJudge):
         def again(self, curve, data):
             return np.array([[losses[0, 0], losses[0, 2], losses[0, 1]]])
 
-    assert replace(curve, losses=losses, judge=Judge()).certify(X).holds
+    assert replace(curve, losses=losses, judge=OtherJudge("bic")).certify(X).holds
+
+
+@pytest.mark.parametrize("criterion", ["cv", "stability"])
+def test_models_of_folds_and_samples_have_the_order_they_stand_for(criterion):
+    X = groups()
+    curve = select_order(KMeans(), "n_clusters", [2, 3, 4], X, criterion=criterion, random_state=0)
+    assert curve.certify(X).holds
+    stored = curve.judge.models if criterion == "cv" else curve.judge.candidates
+    stored[0], stored[2] = stored[2], stored[0]
+    assert "orders" in [check.name for check in curve.certify(X).failed]
+
+
+@pytest.mark.parametrize("criterion", ["bic", "cv"])
+def test_losses_that_are_no_numbers_are_told_and_left_out(criterion):
+    """Of the two mixtures one has a likelihood without end."""
+
+    class Boundless(GaussianMixture):
+        def score(self, X, y=None):
+            return super().score(X, y) if self.n_components < 3 else np.inf
+
+        def score_samples(self, X):
+            return super().score_samples(X) if self.n_components < 3 else np.full(len(X), np.inf)
+
+    X = groups()
+    with pytest.warns(UserWarning, match=r"n_components=3: .*inf\."):
+        curve = select_order(Boundless(), "n_components", [1, 2, 3], X, criterion=criterion, random_state=0)
+    assert curve.suggested == 2
+    assert not np.isfinite(curve.losses[:, 2]).any()
+    assert curve.simplest in (1, 2)
 
 
 def test_fits_without_errors_are_compared_with_others_in_one_unit():
@@ -466,7 +501,7 @@ def test_errors_come_before_any_fit():
         arguments = {"param": "n_clusters", "values": [2, 3]} | options
         with pytest.raises(ValueError, match=match):
             select_order(KMeans(), X=X, **arguments)
-    with pytest.raises(ValueError, match="An elbow needs at least three orders, and 2 could be fitted"):
+    with pytest.raises(ValueError, match="An elbow needs at least three orders, and of 2 only 2 could be judged"):
         _ = select_order(KMeans(), "n_clusters", [2, 3], X, criterion="elbow").suggested
 
 

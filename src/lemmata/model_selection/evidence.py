@@ -52,11 +52,14 @@ def laplace_evidence(log_joint, mode, hessian=None, *, gradient=None, tol=GAIN):
     (0.0791, 0.0833)
     """
     mode = np.atleast_1d(np.array(mode, dtype=float))
-    if mode.ndim != 1 or not np.isfinite(mode).all():
+    if mode.ndim != 1 or mode.size == 0 or not np.isfinite(mode).all():
         raise ValueError(f"mode must be a number or a vector of finite numbers, got an array of shape {mode.shape}.")
 
     def value(theta):
-        return float(np.squeeze(log_joint(theta)))
+        found = np.asarray(log_joint(theta), dtype=float)
+        if found.size != 1:
+            raise ValueError(f"log_joint must give one number, the sum over all rows; got an array of shape {found.shape}.")
+        return float(found.reshape(()))
 
     top = value(mode)
     if not np.isfinite(top):

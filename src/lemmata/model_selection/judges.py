@@ -6,7 +6,7 @@ starts from the fitted models and the rows alone.
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -53,21 +53,30 @@ def of_criteria(name, criteria):
     return -float(criteria.log_evidence)
 
 
+class Judge:
+    """What all judges have."""
+
+    def judged(self, i):
+        """Give the models of an order that were judged, beside that of all rows."""
+        return ()
+
+
 @dataclass
-class CriterionJudge:
+class CriterionJudge(Judge):
     """Judges by an information criterion of the fit to all rows."""
 
-    name: str
+    criterion: str
 
     def losses(self, fits):
         """Give one line of losses."""
         found = np.full((1, len(fits.models)), np.nan)
         for i, criteria in enumerate(fits.criteria):
-            heard = hear(lambda criteria=criteria: of_criteria(self.name, criteria))
+            heard = hear(lambda criteria=criteria: of_criteria(self.criterion, criteria))
             found[0, i] = np.nan if heard.error or fits.notes[i].failed else heard.result
             fits.notes[i].take(heard)
             if np.isinf(found[0, i]):
                 fits.notes[i].say(f"the criterion is {found[0, i]}.")
+                found[0, i] = np.nan
         return found
 
     def again(self, curve, data):
@@ -75,13 +84,15 @@ class CriterionJudge:
         found = np.full((1, len(curve.models)), np.nan)
         for i in np.flatnonzero(np.isfinite(curve.means)):
             criteria = information_criteria(curve.models[i], data.X, data.y, sample_weight=data.weight)
-            found[0, i] = of_criteria(self.name, criteria)
+            found[0, i] = of_criteria(self.criterion, criteria)
         return found
 
 
 @dataclass
-class ObjectiveJudge:
+class ObjectiveJudge(Judge):
     """Judges by the training objective."""
+
+    criterion: ClassVar[str] = "elbow"
 
     def losses(self, fits):
         """Give one line of objectives."""
@@ -96,12 +107,13 @@ class ObjectiveJudge:
 
 
 @dataclass
-class FoldJudge:
+class FoldJudge(Judge):
     """Judges by the score of held-out rows, in the same folds for all orders; of each fold the best of all restarts counts.
 
     The best restart is the one with the highest score on the rows of its fit: the rows held out have no part in it.
     """
 
+    criterion: ClassVar[str] = "cv"
     splits: list
     scoring: Any
     models: list = field(default_factory=list, repr=False)
@@ -119,6 +131,8 @@ class FoldJudge:
                     best = np.argmax([restart.train_scores for restart in found], axis=0)
                     column = np.array([-found[b].test_scores[i] for i, b in enumerate(best)])
                     models = [found[b].estimators[i] for i, b in enumerate(best)]
+                    for loss in column[~np.isfinite(column)]:
+                        notes.say(f"in a fold: the score of the rows held out is {-loss}.")
             columns.append(column)
             self.models.append(models)
         return np.array(columns).T
@@ -137,6 +151,10 @@ class FoldJudge:
             found[i, j] = np.nan if score.error else -score.result
         return found
 
+    def judged(self, i):
+        """Give the models of the folds."""
+        return self.models[i] or ()
+
     def _repeat(self, data, task):
         return hear(partial(self._score_anew, data, *task))
 
@@ -149,9 +167,10 @@ class FoldJudge:
 
 
 @dataclass
-class StabilityJudge:
+class StabilityJudge(Judge):
     """Judges by how far clusterings of samples agree, the same samples for all orders."""
 
+    criterion: ClassVar[str] = "stability"
     n_resamples: int
     seed: int
     candidates: list = field(default_factory=list, repr=False)
@@ -173,6 +192,10 @@ class StabilityJudge:
             return np.full(self.n_resamples, np.nan)
         options = {"n_resamples": self.n_resamples, "random_state": self.seed, "n_jobs": n_jobs}
         return stability(clone(candidate), data.X, sample_weight=data.weight, **options).losses
+
+    def judged(self, i):
+        """Give the estimator that was fitted to the samples."""
+        return (self.candidates[i],)
 
     def again(self, curve, data):
         """Draw the samples and fit to them once more."""

@@ -9,6 +9,7 @@ changes less from one sample to the next.
 [1] Breiman, Friedman, Olshen & Stone, Classification and Regression Trees (1984).
 """
 
+from collections.abc import Iterable
 from functools import partial
 from numbers import Real
 
@@ -20,7 +21,8 @@ def one_standard_error(losses=None, order=None, *, param=None, simpler="smaller"
 
     Parameters
     ----------
-    losses : (repeats, n), the less the better: losses of each of n models, in each fold or repeat. NaN: a model that failed.
+    losses : (repeats, n), the less the better: losses of each of n models, in each fold or repeat. A model with a loss that is
+        NaN or infinite has failed.
     order : (n,), how complex each model is; any sortable numbers, or None for no limit at all.
     param : Instead of both, the name of a parameter; then the rule is a function for `GridSearchCV(..., refit=...)`, which
         takes, of all candidates within one standard error of the best mean score, the simplest and of equals the best. The
@@ -53,8 +55,14 @@ def one_standard_error(losses=None, order=None, *, param=None, simpler="smaller"
         return partial(simplest_candidate, param=losses if param is None else param, simpler=simpler, scoring=scoring)
     if losses is None or order is None:
         raise ValueError("Give losses (repeats, n) and the order of the n models, or the name of a parameter.")
-    losses, order = np.atleast_2d(np.asarray(losses, dtype=float)), list(order)
-    if losses.ndim != 2 or losses.shape[1] != len(order):
+    if not isinstance(order, Iterable):
+        raise ValueError(f"order must hold one number for each of several models, got {order!r}.")
+    order = list(order)
+    try:
+        losses = np.atleast_2d(np.asarray(losses, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise ValueError("losses must be numbers, (repeats, n): in each repeat one loss of each of the n models.") from error
+    if losses.ndim != 2 or losses.shape[1] != len(order) or losses.size == 0:
         raise ValueError(f"losses must have one column for each of the {len(order)} orders, got the shape {losses.shape}.")
     chosen = order[simplest(losses, complexities(order, simpler))]
     return chosen.item() if isinstance(chosen, np.generic) else chosen
@@ -76,14 +84,16 @@ def complexities(order, simpler="smaller"):
 
 
 def within_one_standard_error(losses):
-    """Tell which columns (repeats, n) have a mean within one standard error of the least; a column with NaN has none.
+    """Tell which columns (repeats, n) have a mean within one standard error of the least; one that is not finite is none.
 
     Examples
     --------
     >>> within_one_standard_error(np.array([[4.0, 1.2, 1.0], [4.4, 1.2, 1.4]])).tolist()
     [False, True, True]
     """
-    means = losses.mean(axis=0)
+    with np.errstate(invalid="ignore"):
+        means = losses.mean(axis=0)
+    means = np.where(np.isfinite(means), means, np.nan)
     best = least(means)
     error = losses[:, best].std(ddof=1) / np.sqrt(len(losses)) if len(losses) > 1 else 0.0
     return means <= means[best] + error
@@ -98,7 +108,7 @@ def least(means):
     2
     """
     if np.isnan(means).all():
-        raise ValueError("All losses are NaN: no model was fitted and scored, so there is none to choose.")
+        raise ValueError("All losses are NaN or infinite: no model was fitted and scored, so there is none to choose.")
     return int(np.nanargmin(means))
 
 

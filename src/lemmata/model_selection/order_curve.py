@@ -1,15 +1,16 @@
 """The curve of a criterion over the orders of a model: what it suggests, and the certificate of the choice.
 
-The certificate recomputes the criterion of every model from its parameters and the rows, asks whether the suggestion is the
-order with the least mean, fits the suggested model once more, and, where models are nested, checks what theory says of their
-training objectives: the best fit of a larger order is no worse than the best of a smaller one, because the larger contains
-the smaller. A rise proves that a fit was caught in a local optimum; more restarts are the remedy. Where orders were judged by
-folds, all of these are fitted again, to tables without the rows held out, and nothing fitted to all rows may be in the reach of
-the estimator.
+The certificate recomputes the criterion of every model from its parameters and the rows, asks whether models have the orders
+that they stand for and whether the suggestion is the order with the least mean, fits the suggested model once more, and, where
+models are nested, checks what theory says of their training objectives: the best fit of a larger order is no worse than the
+best of a smaller one, because the larger contains the smaller. A rise proves that a fit was caught in a local optimum; more
+restarts are the remedy. Where orders were judged by folds, all of these are fitted again, to tables without the rows held out,
+and nothing fitted to all rows may be in the reach of the estimator.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -18,7 +19,9 @@ from sklearn.base import clone
 
 from lemmata.cluster.elbow import Elbow
 from lemmata.core.certificate import SAME_LIMIT, TINY, Certificate, Check
+from lemmata.model_selection.criteria import information_criteria
 from lemmata.model_selection.fold import Data, fit_to
+from lemmata.model_selection.heard import hear
 from lemmata.model_selection.knowledge import knowledge
 from lemmata.model_selection.one_standard_error import simplest
 from lemmata.model_selection.restarts import training_objectives
@@ -120,10 +123,13 @@ class OrderCurve:
         again = fit_to(self.models[place], data, np.arange(n))
         *objectives, repeated = training_objectives([*self.models, again], data)
         objectives, fitted = np.array(objectives), np.isfinite(objectives)
+        strangers = [str(value) for i, value in enumerate(self.values) if not self._stands_for(i, value)]
+        told = f"not at {', '.join(strangers)}" if strangers else "at each order"
+        missed = _miss(self.losses, losses) if self.judge.criterion == self.criterion else np.inf
         checks = [
-            Check(
-                "criterion", _miss(self.losses, losses), SAME_LIMIT, "proof", "the losses are those of the models on these rows"
-            ),
+            Check("orders", float(len(strangers)), 0.0, "proof", f"the models have the {self.param} they stand for: {told}"),
+            Check("criterion", missed, SAME_LIMIT, "proof", "the losses are those of the models on these rows"),
+            Check("counts", self._miscounted(data), SAME_LIMIT, "proof", "so are likelihoods and numbers of parameters"),
             Check("objective", _miss(self.objectives, objectives), SAME_LIMIT, "proof", "so are the training objectives"),
             Check("suggestion", self._excess(losses, place), SAME_LIMIT, "proof", "no order is judged better"),
         ]
@@ -140,6 +146,20 @@ class OrderCurve:
             claim = "a larger order is no worse on its own rows: rise of the objective over its fall"
             checks.append(Check("monotone", rise(objectives[fitted]), RISE_LIMIT, "local", claim))
         return Certificate(*checks, subject=f"{self.criterion} over {self.param}")
+
+    def _stands_for(self, i, value):
+        """Tell whether all models of an order, those of its folds and samples among them, have it."""
+        models = [model for model in (self.models[i], *self.judge.judged(i)) if model is not None]
+        return all(model.get_params(deep=True).get(self.param) == value for model in models)
+
+    def _miscounted(self, data):
+        """Give by how much the criteria of a model differ from those counted anew."""
+
+        def anew(model):
+            return hear(partial(information_criteria, model, data.X, data.y, sample_weight=data.weight)).result
+
+        found = [None if told is None else anew(model) for told, model in zip(self.criteria, self.models, strict=True)]
+        return max([_miss(*pair) for pair in zip(_numbers(self.criteria), _numbers(found), strict=True)])
 
     def _excess(self, losses, place):
         """Give by how much an order is judged worse than the best: equals may differ by rounding."""
@@ -173,13 +193,22 @@ def _suggestion(criterion, values, losses):
     if criterion != "elbow":
         return int(known[np.argmin(means[known])])
     if len(known) < 3:
-        raise ValueError(f"An elbow needs at least three orders, and {len(known)} could be fitted; `reasons` has the reasons.")
+        raise ValueError(f"An elbow needs at least three orders, and of {len(values)} only {len(known)} could be judged.")
     return int(known[np.argmax(Elbow(values[known], means[known], means[known]).below_chord)])
 
 
 def _miss(stored, found):
-    """Give the largest difference over the largest number, infinite where different numbers are missing."""
+    """Give the largest difference over the largest number, infinite where different numbers are missing or infinite."""
     stored, found = np.asarray(stored, dtype=float), np.asarray(found, dtype=float)
-    if stored.shape != found.shape or not np.array_equal(np.isnan(stored), np.isnan(found)):
+    if stored.shape != found.shape:
         return np.inf
-    return float(np.nanmax(np.abs(stored - found), initial=0.0) / max(np.nanmax(np.abs(found), initial=0.0), TINY))
+    known = np.isfinite(stored) & np.isfinite(found)
+    if not np.array_equal(stored[~known], found[~known], equal_nan=True):
+        return np.inf
+    return float(np.abs(stored - found)[known].max(initial=0.0) / max(np.abs(found)[known].max(initial=0.0), TINY))
+
+
+def _numbers(criteria):
+    """Give likelihoods, numbers of parameters and of rows, and evidences, of all orders; NaN where there are none."""
+    names = ("log_likelihood", "n_parameters", "n_rows", "log_evidence")
+    return np.array([[np.nan if told is None else getattr(told, name) for told in criteria] for name in names], dtype=float)

@@ -131,11 +131,11 @@ def softmax_information(Z, probabilities, weight):
     return F.reshape(K * m, K * m)
 
 
-def with_constant(X, fit_intercept):
-    """Give a table in float64, dense; if there is an intercept centered, which it makes up for, and with a column of ones."""
+def with_constant(X, fit_intercept, centered=True):
+    """Give a table in float64, dense; if there is an intercept with a column of ones, and centered if that makes up for it."""
     X, _ = as_matrix(X)
     X = (X.toarray() if is_sparse(X) else X).astype(float)
-    return np.column_stack([X - X.mean(axis=0), np.ones(len(X))]) if fit_intercept else X
+    return np.column_stack([X - X.mean(axis=0) * centered, np.ones(len(X))]) if fit_intercept else X
 
 
 def covariance_parameters(kind, n_components, n_features):

@@ -84,6 +84,7 @@ class Rows(NamedTuple):
     def places(self, model: Any) -> Any:
         """Give the number of the class of each row, in the order of `classes_`."""
         y = self.target(model)
+        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         if y.ndim != 1:
             raise NoLikelihoodError(f"{type(model).__name__} was fitted to several labels a row: fit one model for each.")
         return places_of(model.classes_, y)

@@ -46,10 +46,10 @@ def held(information, penalty):
     return effective_parameters(information, penalty), HELD if np.any(penalty) else UNHELD
 
 
-def of_scores(rows, fit_intercept, rate, penalty):
+def of_scores(rows, fit_intercept, rate, penalty, of_intercept=0.0):
     """Give the effective parameters of one score x·w + b, its information s·rate for each row."""
-    Z = with_constant(rows.X, fit_intercept)
-    penalty = np.append(penalty, np.zeros(int(fit_intercept)))
+    Z = with_constant(rows.X, fit_intercept, centered=of_intercept == 0)
+    penalty = np.append(penalty, np.full(int(fit_intercept), of_intercept))
     if Z.shape[1] > MOST:
         return Z.shape[1], FEW
     return held(Z.T @ ((rows.repetitions * rate)[:, None] * Z), penalty)
@@ -65,7 +65,7 @@ def of_softmax(rows, fit_intercept, probabilities, penalty):
 
 
 def penalty_of(model):
-    """Give the diagonal of P for the coefficients of a logistic regression; infinite where an ℓ₁ norm holds one at zero."""
+    """Give the diagonal of P for coefficients and for an intercept; infinite where an ℓ₁ norm holds one at zero."""
     coef = np.atleast_2d(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
     kind, searched = getattr(model, "penalty", "l2"), hasattr(model, "C_")
     share = getattr(model, "l1_ratio_" if searched else "l1_ratio", None)
@@ -74,16 +74,20 @@ def penalty_of(model):
         raise NoLikelihoodError(f"{type(model).__name__} has a penalty for each class: fit LogisticRegression with one C.")
     corner = {"l1": 1.0, "l2": 0.0}.get(kind, shares.pop())
     quadratic = 0.0 if kind is None or np.isinf(C[0]) else (1 - corner) / C[0]
-    return np.where((coef != 0) | (corner == 0) | (kind is None), quadratic, np.inf)
+    free = corner == 0 or kind is None
+    of_intercept = 0.0
+    if getattr(model, "solver", None) == "liblinear":  # to which an intercept is the coefficient of a constant column
+        of_intercept = quadratic / model.intercept_scaling**2 if free or np.ravel(model.intercept_)[0] else np.inf
+    return np.where((coef != 0) | free, quadratic, np.inf), of_intercept
 
 
 @law("LogisticRegression", "LogisticRegressionCV")
 def logistic(model, rows):
     """Count what the penalty leaves of the scores; one against the rest has a score of its own for each class."""
-    value, penalty = of_labels(model, rows), penalty_of(model)
+    value, (penalty, of_intercept) = of_labels(model, rows), penalty_of(model)
     if len(penalty) == 1:
         p = np.asarray(model.predict_proba(rows.X), dtype=float)[:, 1]
-        count, note = of_scores(rows, model.fit_intercept, p * (1 - p), penalty[0])
+        count, note = of_scores(rows, model.fit_intercept, p * (1 - p), penalty[0], of_intercept)
     elif getattr(model, "multi_class", "multinomial") == "ovr":
         p = sigmoid(np.asarray(model.decision_function(rows.X), dtype=float))
         parts = [of_scores(rows, model.fit_intercept, q * (1 - q), own) for q, own in zip(p.T, penalty, strict=True)]

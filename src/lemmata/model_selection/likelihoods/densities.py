@@ -8,6 +8,8 @@ the likelihood of rows and clusters together [1]; K-medians the same with the tw
 [1] Pelleg & Moore, ICML (2000).
 """
 
+from copy import copy
+
 import numpy as np
 from scipy.special import logsumexp
 
@@ -86,7 +88,9 @@ def pca(model, rows):
     k, d = model.components_.shape
     counted = {"mean": d, "loadings": loading_parameters(k, d), "noise variance": int(k < d)}
     note = "the density is that of probabilistic PCA, with variances of divisor n − 1 in place of the best, which have n"
-    value = rows.sum(model.score_samples(rows.X))
+    plain = copy(model)
+    plain.whiten = False  # which changes coordinates, and no density, but by mistake that of scikit-learn
+    value = rows.sum(plain.score_samples(rows.X))
     return Account(value, {name: count for name, count in counted.items() if count}, rows.total, note=(note,))
 
 

@@ -6,8 +6,10 @@ shrinkage move the fit off the maximum of the likelihood; the parameters are cou
 """
 
 import numpy as np
+from scipy.special import gammaln
 from scipy.stats import multivariate_normal
 
+from lemmata.core.data import is_sparse
 from lemmata.model_selection.likelihoods.account import Account, NoLikelihoodError, law
 from lemmata.model_selection.parameter_counts import covariance_parameters
 
@@ -29,10 +31,10 @@ def logs_of(model, rows):
     return (model.joint_log_likelihood if hasattr(model, "joint_log_likelihood") else model.predict_joint_log_proba)(rows.X)
 
 
-def naive(model, rows, counted):
+def naive(model, rows, counted, logs=None):
     """Account for a naive Bayes classifier of columns that are counted."""
     given = model.class_prior is not None or not model.fit_prior
-    return joint(model, rows, logs_of(model, rows), counted, given, np.any(model.alpha))
+    return joint(model, rows, logs_of(model, rows) if logs is None else logs, counted, given, np.any(model.alpha))
 
 
 @law("GaussianNB")
@@ -52,7 +54,11 @@ def bernoulli_naive(model, rows):
 def multinomial_naive(model, rows):
     """Count probabilities that sum to one over the columns, in each class."""
     K, d = np.shape(model.feature_log_prob_)
-    return naive(model, rows, {"probabilities": K * (d - 1)})
+    logs = logs_of(model, rows)
+    if not hasattr(model, "joint_log_likelihood"):  # scikit-learn's leave out in how many orders the words may come
+        X = rows.X.toarray() if is_sparse(rows.X) else np.asarray(rows.X, dtype=float)
+        logs = logs + (gammaln(X.sum(axis=1) + 1) - gammaln(X + 1).sum(axis=1))[:, None]
+    return naive(model, rows, {"probabilities": K * (d - 1)}, logs)
 
 
 @law("CategoricalNB")
