@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.xoshiro import next_uniform
@@ -87,6 +87,16 @@ def test_tables_are_learned_without_a_label(load, hidden):
     assert model.expected_reward_ > 0.9
     assert model.trace_[-10:].mean() > model.trace_[:3].mean()
     assert model.certify(X, y).holds
+
+
+@pytest.mark.parametrize(("hidden", "entropy"), [((), 0.0), ((32,), 0.0), ((64, 64), 0.05)])
+def test_no_digit_is_forgotten(hidden, entropy):
+    """With longer steps, a network is soon certain of some labels, and no longer tries the others."""
+    X, y = load_digits(return_X_y=True)
+    for seed in range(3):
+        model = ReinforceClassifier(hidden, entropy=entropy, random_state=seed).fit(X[:1200], y[:1200])
+        assert set(model.predict(X[1200:])) == set(range(10))
+        assert model.score(X[1200:], y[1200:]) > 0.8
 
 
 def test_rewards_decide_what_is_learned():
