@@ -106,6 +106,16 @@ def test_what_is_wrong_is_said():
         ("whole numbers from 0 to 0", lambda: MDP(T, [0.0], 0.9).chain([1])),
         ("numbers of at least 0 that sum to 1", lambda: MDP(T, [0.0], 0.9).chain([[0.5]])),
         ("a number for each of 1 states", lambda: MDP(T, [0.0], 0.9).q([0.0, 1.0])),
+        ("gamma must be a number", lambda: MDP(T, [0.0], None)),
+        ("gamma must be a number", lambda: MDP(T, [0.0], "0.9")),
+        ("T must hold numbers", lambda: MDP([[[1.0], [0.5, 0.5]]], [0.0], 0.9)),
+        ("T must hold numbers", lambda: MDP(T * 1j, [0.0], 0.9)),
+        ("T must hold numbers", lambda: MDP([csr_array(np.eye(2)), np.eye(2)], [0.0, 0.0], 0.9)),
+        ("R must hold numbers", lambda: MDP(T, ["much"], 0.9)),
+        ("R must hold numbers", lambda: MDP(np.ones((2, 1, 2)) / 2, [[0.0], [0.0, 1.0]], 0.9)),
+        ("initial must hold numbers", lambda: MDP(T, [0.0], 0.9, initial="first")),
+        ("initial must be the number of a state", lambda: MDP(T, [0.0], 0.9, initial=np.nan)),
+        ("initial must be the number of a state", lambda: MDP(T, [0.0], 0.9, initial=np.inf)),
     ):
         with pytest.raises(ValueError, match=message):
             given_()

@@ -274,6 +274,14 @@ def test_a_plan_that_is_not_done_says_so():
         value_iteration(STAY_OR_GO, method="fast")
     with pytest.raises(ValueError, match="one action for each state"):
         policy_iteration(STAY_OR_GO, start=[[0.5, 0.5], [0.5, 0.5]])
+    for wrong in ("small", np.nan):
+        with pytest.raises(ValueError, match="epsilon must be above 0"):
+            value_iteration(STAY_OR_GO, wrong)
+    with pytest.raises(ValueError, match="must hold numbers"):
+        value_iteration(STAY_OR_GO, start=["a", "b"])
+    for plan in (value_iteration, policy_iteration, linear_program, lambda env: evaluate_policy(env, [0])):
+        with pytest.raises(ValueError, match="mdp must be an MDP, got TimeLimit; from_gymnasium"):
+            plan(gymnasium.make("FrozenLake-v1"))
 
 
 def test_a_good_start_saves_work():
@@ -290,6 +298,29 @@ def test_updates_in_place_do_not_go_round_in_circles(method):
     np.testing.assert_allclose(value_iteration(mdp, method=method).value, [-10.9, -10.0, -11.0], rtol=1e-7)
 
 
+def grid(n):
+    """A walk over a grid, whose moves may slip to either side, without end, with rewards that are drawn."""
+    row, column = np.divmod(np.arange(n * n), n)
+    moves = [(0, 1), (1, 0), (0, -1), (-1, 0)]
+    to = [np.clip(row + down, 0, n - 1) * n + np.clip(column + right, 0, n - 1) for down, right in moves]
+    T = np.zeros((n * n, 4, n * n))
+    for action in range(4):
+        for turn, chance in ((0, 0.8), (1, 0.1), (3, 0.1)):
+            T[np.arange(n * n), action, to[(action + turn) % 4]] += chance
+    return T.reshape(-1, n * n), np.random.default_rng(0).normal(size=n * n)
+
+
+def test_sweeps_between_bounds_do_not_go_round_in_circles():
+    """Where no episode ends, a bound that comes back to what it was is no gain, and the equations are solved."""
+    stuck = csr_array([[0.95, 0.05], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    moves, R = grid(20)
+    for mdp in (MDP(stuck, [[0.6, -0.6], [-0.7, 0.2]], 0.999), MDP(csr_array(moves), R, 0.99)):
+        found = value_iteration(mdp, max_iter=1_000)
+        assert found.converged
+        assert found.certify().holds
+        np.testing.assert_allclose(found.value, policy_iteration(mdp).value, rtol=0, atol=2 * found.error)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e12])
 @pytest.mark.parametrize("n_states", [2, 5])
 def test_few_states_and_a_long_horizon_do_not_stop_a_queue(n_states, scale):
@@ -298,6 +329,20 @@ def test_few_states_and_a_long_horizon_do_not_stop_a_queue(n_states, scale):
     found = value_iteration(mdp, method="prioritized", max_iter=100)
     assert found.converged
     np.testing.assert_allclose(found.value, policy_iteration(mdp).value, rtol=0, atol=2 * found.error)
+
+
+@pytest.mark.parametrize("plan", [value_iteration, policy_iteration])
+def test_a_horizon_that_rounding_does_not_leave_a_proof_for_is_warned_of(plan):
+    endless = MDP(STAY_OR_GO.table.reshape(2, 2, 2), [0.0, 1.0], 1 - 1e-12)
+    with pytest.warns(ConvergenceWarning, match="take a smaller gamma"):
+        found = plan(endless)
+    assert not found.converged
+    assert not found.certify().holds
+
+
+def test_a_program_that_is_not_solved_names_other_ways():
+    with pytest.raises(ValueError, match="exact to 1e-7; use value_iteration or policy_iteration"):
+        linear_program(MDP(STAY_OR_GO.table.reshape(2, 2, 2), [0.0, 1.0], 1 - 1e-9))
 
 
 @planners

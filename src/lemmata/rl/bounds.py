@@ -111,6 +111,11 @@ def limit_of(mdp, factor):
     return min(max(LIMIT, 4 * EPSILON * (mdp.longest_row + 6) * factor), EQUI_LIMIT)  # 4: planners stop at 3 roundings
 
 
+def certifiable(mdp, reach, value, bound):
+    """Tell whether a bound of a loss is as small as the certificate asks for."""
+    return bool(bound <= limit_of(mdp, reach.factor(value)) * max(float(np.abs(value).max()), TINY))
+
+
 def claimed(stored, proved, slack, name):
     """Check that a bound was not claimed to be smaller than what is proved again, but for rounding."""
     claim = f"the {name} that is proved again, as a multiple of the one that is claimed"

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from lemmata.core.certificate import TINY, Certificate, Check, same
 from lemmata.rl.bounds import EPSILON, LIMIT, claimed, limit_of, rounding
 from lemmata.rl.linear_system import solve_chain
+from lemmata.rl.mdp import a_model
 from lemmata.rl.policy import Chain, chain_of, read_policy
 from lemmata.rl.transitions import EXACT
 from lemmata.rl.undiscounted import never_ends
@@ -87,7 +88,7 @@ def evaluate_policy(mdp, policy):
     >>> found.bound < 1e-12, found.certify().holds
     (True, True)
     """
-    policy = read_policy(policy, mdp.n_states, mdp.n_actions)
+    policy = read_policy(policy, a_model(mdp).n_states, mdp.n_actions)
     chain = chain_of(mdp, policy)
     horizon = horizon_of(mdp, policy, chain)
     value = solve_chain(chain)

@@ -16,9 +16,9 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 from sklearn.exceptions import ConvergenceWarning
 
-from lemmata.core.certificate import TINY
-from lemmata.rl.bounds import bracket, limit_of, reach_of
+from lemmata.rl.bounds import bracket, certifiable, reach_of
 from lemmata.rl.linear_system import solve_chain
+from lemmata.rl.mdp import a_model
 from lemmata.rl.policy import Chain, chain_of
 from lemmata.rl.solution import Solution, moves_of
 
@@ -42,7 +42,7 @@ def linear_program(mdp):
     >>> round(float(found.occupancy.sum()), 6)  # of two starts, each worth 1/(1 − γ) steps
     20.0
     """
-    reach, (S, A) = reach_of(mdp), mdp.rewards.shape
+    reach, (S, A) = reach_of(a_model(mdp)), mdp.rewards.shape
     stays = coo_array((np.ones(S * A), (np.arange(S * A), np.repeat(np.arange(S), A))), shape=(S * A, S))
     constraints = (mdp.gamma * moves_of(mdp) - stays.tocsr()).tocsr()
     # HiGHS is exact to 1e-7, whatever the units are. Those of the best rewards do not feel what forbids an action.
@@ -51,7 +51,8 @@ def linear_program(mdp):
         costs = np.minimum(-mdp.rewards.ravel() / unit, NEVER)
     found = linprog(np.ones(S), A_ub=constraints, b_ub=costs, bounds=(None, None), method="highs")
     if found.status != 0:
-        raise ValueError(f"The linear program was not solved: {found.message}")
+        told = "The linear program was not solved, by HiGHS, which is exact to 1e-7; use value_iteration or policy_iteration."
+        raise ValueError(f"{told} It says: {found.message}")
     policy = np.asarray(found.ineqlin.marginals).reshape(S, A).argmin(axis=1)  # multipliers with their sign turned
     chain, occupancy = chain_of(mdp, policy), np.zeros((S, A))
     # The program's own values and multipliers are feasible to 1e-7 only: those of its policy are solved for.
@@ -61,7 +62,7 @@ def linear_program(mdp):
     taken = q[np.arange(S), policy]
     below, above = bracket(mdp, reach, float((taken - value).min()), float((q.max(axis=1) - value).max()), value)
     bound, error = float(above - below), float(max(above, -below))
-    converged = bool(bound <= limit_of(mdp, reach.factor(value)) * max(float(np.abs(value).max()), TINY))
+    converged = certifiable(mdp, reach, value, bound)
     if not converged:
         told = f"The linear program was solved to HiGHS's precision only: its policy is proved to lose at most {bound:.1e}."
         warnings.warn(told, ConvergenceWarning, stacklevel=2)

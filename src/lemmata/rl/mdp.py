@@ -14,6 +14,7 @@ Puterman, Markov Decision Processes (1994). Sutton & Barto, Reinforcement Learni
 """
 
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -22,7 +23,7 @@ from lemmata.core.random import generator
 from lemmata.rl.bellman import q_values
 from lemmata.rl.gymnasium_model import read_gymnasium
 from lemmata.rl.policy import read_policy, rows_of
-from lemmata.rl.transitions import SUMS, aligned, closed, continuing, read_rewards, read_table, with_unit_rows
+from lemmata.rl.transitions import SUMS, aligned, closed, continuing, numbers, read_rewards, read_table, with_unit_rows
 from lemmata.rl.walk import walk
 
 
@@ -103,9 +104,9 @@ class MDP:
 
     def _describe(self, n_states, n_actions, gamma, terminal, states, actions):
         self.n_states, self.n_actions = n_states, n_actions
-        self.gamma = float(gamma)
-        if not 0 <= self.gamma <= 1:
+        if not isinstance(gamma, Real) or not 0 <= gamma <= 1:
             raise ValueError(f"gamma must be a number from 0 to 1, got {gamma!r}.")
+        self.gamma = float(gamma)
         for what, names, n in (("states", states, n_states), ("actions", actions, n_actions)):
             if names is not None and len(names) != n:
                 raise ValueError(f"{what} must name all {n} of them, got {len(names)} names.")
@@ -240,7 +241,7 @@ class MDP:
         return {s: actions[a] for s, a in zip(states, policy, strict=True)}
 
     def _value(self, value):
-        value = np.ascontiguousarray(value, dtype=np.float64)
+        value = np.ascontiguousarray(numbers("A value function", value))
         if value.shape != (self.n_states,):
             raise ValueError(f"A value function has a number for each of {self.n_states} states; got the shape {value.shape}.")
         return value
@@ -256,6 +257,14 @@ def from_gymnasium(env, gamma):
     MDP(48 states, 4 actions, gamma=0.9, 1 terminal)
     """
     return MDP.from_gymnasium(env, gamma)
+
+
+def a_model(mdp):
+    """Validate that there is a model, which planning needs; return it."""
+    if not isinstance(mdp, MDP):
+        told = f"mdp must be an MDP, got {type(mdp).__name__}"
+        raise ValueError(f"{told}; from_gymnasium(env, gamma) reads the model of an environment that has one.")
+    return mdp
 
 
 def _mask(terminal, n):
@@ -278,9 +287,9 @@ def _law(initial, terminal):
     if initial is None:
         free = ~terminal if not terminal.all() else np.ones(n, dtype=bool)
         return free / free.sum()
-    law = np.asarray(initial, dtype=np.float64)
-    if law.ndim == 0 and 0 <= int(law) == law < n:
-        return (np.arange(n) == int(law)).astype(np.float64)
+    law = numbers("initial", initial)
+    if law.ndim == 0 and np.isin(law, np.arange(n)).all():
+        return (np.arange(n) == law).astype(np.float64)
     if law.shape != (n,) or not (law >= 0).all() or abs(law.sum() - 1) > SUMS:
         raise ValueError(f"initial must be the number of a state, or {n} numbers of at least 0 that sum to 1.")
     return law / law.sum()

@@ -9,14 +9,17 @@ of the last value proves the policy (`bounds`).
 [1] Howard, Dynamic Programming and Markov Processes (1960).
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.iterate import iterate
-from lemmata.rl.bounds import bracket, reach_of, rounding
+from lemmata.rl.bounds import bracket, certifiable, reach_of, rounding
 from lemmata.rl.evaluation import horizon_of
 from lemmata.rl.linear_system import solve_chain
+from lemmata.rl.mdp import a_model
 from lemmata.rl.policy import chain_of, read_policy
 from lemmata.rl.solution import Solution
 from lemmata.rl.walk import at_least_one
@@ -57,7 +60,7 @@ def policy_iteration(mdp, *, start=None, max_iter=1000, verbose=0):
     True
     """
     max_iter = at_least_one("max_iter", max_iter)
-    reach, states = reach_of(mdp), np.arange(mdp.n_states)
+    reach, states = reach_of(a_model(mdp)), np.arange(mdp.n_states)
     if start is None:
         policy = mdp.rewards.argmax(axis=1) if mdp.gamma < 1 else toward_the_ends(mdp)
     else:
@@ -80,7 +83,11 @@ def policy_iteration(mdp, *, start=None, max_iter=1000, verbose=0):
     first = State(policy, np.zeros(mdp.n_states), np.inf, np.inf)
     run = iterate(step, first, max_iter=max_iter, tol=0.0, name="policy iteration", verbose=verbose)
     state = run.state
-    return Solution(mdp, state.value, state.policy, state.bound, state.error, run.trace, run.converged)
+    converged = run.converged and certifiable(mdp, reach, state.value, state.bound)
+    if run.converged and not converged:
+        told = f"Rounding leaves a bound of {state.bound:.1e} on the loss of the policy: take a smaller gamma."
+        warnings.warn(told, ConvergenceWarning, stacklevel=2)
+    return Solution(mdp, state.value, state.policy, state.bound, state.error, run.trace, converged)
 
 
 def toward_the_ends(mdp):

@@ -94,6 +94,17 @@ def stacked(matrices, what):
     return csr_array((probabilities, successors, indptr), shape=(n * A, n))
 
 
+def numbers(what, given):
+    """Read real numbers in double precision; an array of such is not copied."""
+    try:
+        given = np.asarray(given)
+        if given.dtype.kind in "biufO":
+            return given.astype(np.float64, copy=False)
+    except (TypeError, ValueError):  # of rows that are not equally long, and of objects
+        pass
+    raise ValueError(f"{what} must hold numbers, in rows that are equally long.")
+
+
 def sparse_list(given):
     """Tell whether something is a list of sparse matrices."""
     return isinstance(given, list | tuple) and len(given) > 0 and all(issparse(matrix) for matrix in given)
@@ -117,7 +128,7 @@ def read_table(T):
                 " A list of A sparse S × S matrices will do as well."
             )
         return canonical(T)
-    T = np.ascontiguousarray(T, dtype=np.float64)
+    T = np.ascontiguousarray(numbers("T", T))
     if T.ndim != 3 or T.shape[0] != T.shape[2] or 0 in T.shape:
         raise ValueError(f"T has the shape (states, actions, states); got {tuple(T.shape)}.")
     return T.reshape(-1, T.shape[2])
@@ -159,7 +170,7 @@ def read_rewards(R, table, n_states, n_actions):
     S, A = n_states, n_actions
     moves = stacked(R, "R") if sparse_list(R) else canonical(R) if issparse(R) and R.shape == (S * A, S) else None
     if moves is None:
-        R = np.asarray(R.toarray() if issparse(R) else R, dtype=np.float64)
+        R = numbers("R", R.toarray() if issparse(R) else R)
         if R.shape not in ((S,), (S, A), (S, A, S)):
             raise ValueError(
                 f"R has the shape ({S},), ({S}, {A}) or that of T, ({S}, {A}, {S}) or sparse like it; got {tuple(R.shape)}."

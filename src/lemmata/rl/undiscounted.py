@@ -88,7 +88,7 @@ def undiscounted_reach(mdp):
     if inside.any():
         raise ValueError(
             f"Without a discount nothing is proved here: from state {int(inside.argmax())} some policy goes on for ever, and"
-            " not every step costs. Take gamma < 1."
+            " not every step costs. Take gamma < 1, or name the states after which nothing follows, by terminal."
         )
     return Reach(longest(mdp), 1.0)
 

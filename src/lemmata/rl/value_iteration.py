@@ -21,14 +21,16 @@ Science 24 (1978).
 
 import warnings
 from itertools import cycle
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.iterate import iterate
-from lemmata.rl.bounds import bracket, margin, reach_of, rounding
+from lemmata.rl.bounds import bracket, certifiable, margin, reach_of, rounding
 from lemmata.rl.linear_system import solve_chain
+from lemmata.rl.mdp import a_model
 from lemmata.rl.ordering import from_the_ends, view_of
 from lemmata.rl.policy import chain_of
 from lemmata.rl.prioritized import Queue
@@ -52,7 +54,8 @@ class State(NamedTuple):
     below: float
     above: float
     left: float  # how far TV − V is from a constant or, where episodes end, from zero
-    slow: int  # iterations in a row that gained little
+    least: float  # the least bound so far
+    slow: int  # iterations in a row that hardly lowered it
 
     @property
     def bound(self):
@@ -91,10 +94,10 @@ def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=10
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}.")
-    if epsilon is not None and not epsilon > 0:
+    if epsilon is not None and not (isinstance(epsilon, Real) and epsilon > 0):
         raise ValueError(f"epsilon must be above 0, got {epsilon!r}.")
     max_iter = at_least_one("max_iter", max_iter)
-    reach = reach_of(mdp)
+    reach = reach_of(a_model(mdp))
     outwards = method == "auto" and mdp.episodic and mdp.table is None
     view = from_the_ends(mdp) if outwards else view_of(mdp, sparse=method == "prioritized")
     passes, first = Passes(view), view.forth(_first(mdp, reach, start))
@@ -107,15 +110,15 @@ def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=10
         passes.strike(best, margin(view, below, above, value))
         far = float(above - below) / float(_wanted(view, reach, epsilon, value))
         patience = PATIENCE * SWEEPS if passes.settled else PATIENCE  # an iteration is then one pass of the policy, not many
-        little = far > 1 and (above - below) * far ** (1 / patience) > state.bound
-        slow = state.slow + 1 if little else 0
-        return State(value, best, policy, below, above, _left(view, low, high), slow), above - below, far
+        little = far > 1 and (above - below) * far ** (1 / patience) > state.least
+        least, slow = min(above - below, state.least), state.slow + 1 if little else 0
+        return State(value, best, policy, below, above, _left(view, low, high), least, slow), above - below, far
 
     options = {"max_iter": max_iter, "tol": 1.0, "name": "value iteration", "verbose": verbose, "callbacks": callbacks}
-    run = iterate(step, State(first, first, None, -np.inf, np.inf, np.inf, 0), **options)
+    run = iterate(step, State(first, first, None, -np.inf, np.inf, np.inf, np.inf, 0), **options)
     if run.state.policy is None:  # interrupted before the first pass was over
         raise KeyboardInterrupt
-    return _solution(mdp, view, run, epsilon)
+    return _solution(mdp, view, reach, run, epsilon)
 
 
 def _wanted(view, reach, epsilon, value):
@@ -210,14 +213,15 @@ def _solved(view, policy, value):
     return (solved, True) if after <= NEAR * before else (value, False)
 
 
-def _solution(mdp, view, run, epsilon):
+def _solution(mdp, view, reach, run, epsilon):
     """Make the result of the last pass."""
     state = run.state
     width = view.gamma * state.bound / 2 if not view.episodic else view.gamma * max(state.above, -state.below)
     error = float(width + 2 * rounding(view, state.value))
     value, policy = view.back(_centered(view, state)), view.back(state.policy)
-    reached = run.converged and (epsilon is None or bool(state.bound <= epsilon))
-    if run.converged and not reached:
-        told = f"Rounding leaves a bound of {state.bound:.1e} on the loss of the policy: epsilon={epsilon:g} cannot be proved."
+    enough = certifiable(view, reach, state.value, state.bound) if epsilon is None else bool(state.bound <= epsilon)
+    if run.converged and not enough:
+        advice = "take a smaller gamma" if epsilon is None else f"epsilon={epsilon:g} cannot be proved"
+        told = f"Rounding leaves a bound of {state.bound:.1e} on the loss of the policy: {advice}."
         warnings.warn(told, ConvergenceWarning, stacklevel=3)
-    return Solution(mdp, value, policy, float(state.bound), error, run.trace, reached)
+    return Solution(mdp, value, policy, float(state.bound), error, run.trace, run.converged and enough)
