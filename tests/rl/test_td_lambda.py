@@ -152,6 +152,19 @@ def test_values_that_are_off_are_refused_by_the_exact_ones():
     assert not check.holds
 
 
+def test_where_a_policy_never_goes_it_need_not_end():
+    env = gymnasium.make("CliffWalking-v1")  # without a discount, as in the textbook
+    along = np.zeros(48, dtype=int)  # up, which elsewhere runs against the wall for ever
+    along[24:35], along[35] = 1, 2
+    model = TDLambda(along, gamma=1.0, n_steps=5_000, max_episode_steps=100, random_state=0).fit(env)
+    certificate = model.certify(env)
+    assert certificate.holds
+    assert certificate["value error"].value == pytest.approx(abs(model.value_[36] + 13) / 13, abs=1e-2)
+    model = TDLambda(np.zeros(48, dtype=int), gamma=1.0, n_steps=500, max_episode_steps=100, random_state=0).fit(env)
+    with pytest.raises(ValueError, match="it ends, and from state 0 it never does"):
+        model.certify(env)
+
+
 def test_stored_seeded_interrupted(tmp_path):
     model = TDLambda([[0.5, 0.5], [0.1, 0.9]], learning_rate=inverse(0.5), n_steps=20_000, random_state=0)
     fits = []

@@ -12,7 +12,7 @@ import lemmata
 from contracts.problems import assert_same_bits
 from lemmata.core.xoshiro import seed as words
 from lemmata.optimize import GradientDescent, Schedule, inverse
-from lemmata.rl import TDNetwork
+from lemmata.rl import MDP, QLearning, Reinforce, TDLambda, TDNetwork
 from lemmata.rl.environment import draw, law_of
 from rl.naive import LINE, STAY_OR_GO, Interrupt, Played, Recorded, random_mdp, rich_lake, td_recursion
 
@@ -152,6 +152,22 @@ def test_one_percent_of_sabotage_is_refused():
                 assert not twin.certify(env).holds, name
 
 
+@pytest.mark.parametrize("policy", [None, UNIFORM])
+def test_what_cannot_be_repeated_is_judged_by_the_known_law(policy):
+    env = gymnasium.make("FrozenLake-v1")
+    model = TDNetwork((), policy=policy, learning_rate=0.1, gamma=0.9, n_steps=3000, random_state=0).fit(env)
+    model.parameters_ = np.tile([0.0, 0.0, 0.0, 1.0], 17) if policy is None else model.parameters_ * 2  # nothing was repeated
+    assert not model.certify(MDP.from_gymnasium(env, 0.9)).holds
+
+
+def test_a_discount_of_another_fit_is_refused():
+    for learner in (TDNetwork((2,), n_steps=50), TDLambda(n_steps=50), QLearning(n_steps=50), Reinforce((2,), n_steps=50)):
+        model = learner.set_params(max_episode_steps=3, random_state=0).fit(STAY_OR_GO)
+        assert model.certify(STAY_OR_GO)["gamma"].holds
+        model.gamma_ *= 0.99
+        assert not model.certify(STAY_OR_GO)["gamma"].holds
+
+
 def test_a_known_law_tells_how_good_it_is():
     acting = TDNetwork((), learning_rate=0.1, n_steps=5000, max_episode_steps=100, random_state=0).fit(STAY_OR_GO)
     assert acting.certify(STAY_OR_GO)["policy loss"].value < 1e-12
@@ -201,6 +217,11 @@ def test_clear_errors():
     for wrong in ([1.0, 2.0, 3.0], np.zeros((2, 6)), np.zeros((4, 2))):
         with pytest.raises(ValueError, match="Observations have 4 numbers each"):
             pole.predict(wrong)
+    for wrong in ([0.0, np.nan, 0.0, 0.0], [0.0, np.inf, 0.0, 0.0]):
+        with pytest.raises(ValueError, match="Observations must be finite numbers"):
+            pole.predict(wrong)
+    with pytest.raises(ValueError, match="Observations must hold numbers"):
+        pole.predict("upright")
     assert [len(pole.predict(np.zeros(shape))) for shape in ((4,), (1, 4), (3, 4), (3, 2, 2), (0, 4))] == [1, 1, 3, 3, 0]
     with pytest.raises(
         ValueError, match="with observations of 4 numbers and 2 actions, and this environment has 3 states and 1"

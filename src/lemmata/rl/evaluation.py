@@ -98,6 +98,16 @@ def evaluate_policy(mdp, policy):
     return Evaluation(mdp, policy, value, error)
 
 
+def refuse_endless(mdp, policy, there):
+    """Raise an error if some of the states, those that are marked, lead to no end by a policy that has no discount."""
+    lost = never_ends(mdp, policy)
+    lost = lost[there[lost]]
+    if mdp.gamma == 1 and len(lost):
+        raise ValueError(
+            f"Without a discount a policy is worth something only if it ends, and from state {lost[0]} it never does."
+        )
+
+
 def error_of(mdp, chain, value, horizon):
     """Bound the error of a value by its residual."""
     return (float(np.abs(chain.apply(value) - value).max()) + rounding(mdp, value)) * horizon
@@ -107,11 +117,7 @@ def horizon_of(mdp, policy, chain):
     """Find what turns the residual of a policy into a bound: 1/(1 − γ), or its longest expected number of steps."""
     if chain.gamma < 1:
         return 1 / max(1 - chain.gamma * (1 + EXACT), EPSILON)
-    lost = never_ends(mdp, policy)
-    if len(lost):
-        raise ValueError(
-            f"Without a discount a policy is worth something only if it ends, and from state {lost[0]} it never does."
-        )
+    refuse_endless(mdp, policy, np.ones(mdp.n_states, dtype=bool))
     ones = Chain(chain.rows, np.ones(mdp.n_states), 1.0)
     steps = solve_chain(ones)
     lack = float(np.abs(ones.apply(steps) - steps).max())

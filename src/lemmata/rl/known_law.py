@@ -19,9 +19,10 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from lemmata.core.certificate import TINY, Check
 from lemmata.rl.bounds import bracket, reach_of
-from lemmata.rl.evaluation import evaluate_policy
+from lemmata.rl.evaluation import evaluate_policy, refuse_endless
+from lemmata.rl.linear_system import solve_chain
 from lemmata.rl.mdp import MDP
-from lemmata.rl.policy import chosen, mean_under, read_policy
+from lemmata.rl.policy import Chain, chain_of, chosen, mean_under, read_policy
 
 TRANSPARENT = {"TimeLimit", "OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics"}  # wrappers that only look
 ERROR_LIMIT = 0.1  # of the largest value: noise that a fit of reasonable length leaves
@@ -77,6 +78,11 @@ def policy_check(mdp, policy, there, *, limit=LOSS_LIMIT):
     return Check("policy loss", loss, limit, "proof", claim)
 
 
+def told_or_judged(repeated, limit):
+    """Give the limit of a check that is told where the fit was repeated; where it was not, nothing else is proved."""
+    return np.inf if repeated else limit
+
+
 def table_check(mdp, q, there):
     """Bound the distance of a table to the solution of Bellman's equation, relative to the largest value; told, not judged."""
     residual = np.abs(mdp.q(np.where(mdp.silent, 0.0, q.max(axis=1))) - q)[there].max()
@@ -85,9 +91,25 @@ def table_check(mdp, q, there):
     return Check("Bellman error", float(error / max(np.abs(q[there]).max(), TINY)), np.inf, "proof", claim)
 
 
+def value_within(mdp, policy, there):
+    """Find the value of a policy in states that it does not leave; what it is worth elsewhere, if anything, does not matter.
+
+    Examples
+    --------
+    >>> T = [[[0.0, 1.0, 0.0]], [[0.0, 1.0, 0.0]], [[0.0, 0.0, 1.0]]]
+    >>> endless = MDP(T, [-1.0, 0.0, -1.0], 1.0, terminal=[1], initial=0)
+    >>> value_within(endless, np.zeros(3, dtype=int), np.array([True, False, False]))
+    array([-1.])
+    """
+    refuse_endless(mdp, policy, there)
+    chain, inside = chain_of(mdp, policy), np.flatnonzero(there)
+    return solve_chain(Chain(chain.rows[inside][:, inside], chain.rewards[inside], chain.gamma))
+
+
 def value_check(mdp, policy, value, *, limit=ERROR_LIMIT):
     """Compare values with the exact ones of a policy, relative to the largest, in the states that it can get to."""
-    there, exact = reached(mdp, policy), evaluate_policy(mdp, policy).value
-    error = np.abs(value - exact)[there].max() / max(float(np.abs(exact[there]).max()), TINY)
+    there = reached(mdp, policy)
+    exact = value_within(mdp, policy, there)
+    error = np.abs(value[there] - exact).max() / max(float(np.abs(exact).max()), TINY)
     claim = "no value is further from the policy's exact one than this share of the largest"
     return Check("value error", float(error), limit, "proof", claim)

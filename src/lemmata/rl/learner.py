@@ -162,8 +162,9 @@ class Learner(Iterative, Estimator):
         step, first = self._steps(world, self.seed_)
         state = replay(step, first, max_iter=self.max_iter, ended=lambda state: state.steps >= self.n_steps_).state
         claim = "the same steps in the same environment lead to the same"
-        fitted = self._fitted(state).items()
-        return state, [compared(getattr(self, name), value, name.strip("_"), claim) for name, value in fitted]
+        checks = [compared(getattr(self, name), value, name.strip("_"), claim) for name, value in self._fitted(state).items()]
+        discount = discount_of(self.gamma, world)
+        return state, [*checks, same(self.gamma_, discount, "gamma", "the discount is the one that was asked for")]
 
     def score(self, env, y=None, *, n_episodes=100, random_state=0):
         """Return the mean return, not discounted, of acting as learned for so many episodes.

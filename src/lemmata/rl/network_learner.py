@@ -28,6 +28,7 @@ from lemmata.neural_network.layers import (
 from lemmata.neural_network.network import Network, gradient_check
 from lemmata.optimize.rules import RULES, Rule
 from lemmata.rl.learner import LONGEST, SHARED, Learner, mean_return, numbers_of
+from lemmata.rl.transitions import numbers
 
 SHOWN = 8  # rows on which derivatives are compared with differences
 UNMOVED = np.zeros(4, np.uint64)  # the state of draws that are never made: no unit is dropped here
@@ -135,7 +136,9 @@ class NetworkLearner(Learner):
             rows = np.zeros((len(states), self.n_features_in_))
             rows[np.arange(len(states)), states] = 1.0
             return rows
-        X = np.asarray(observations, dtype=float)
+        X = numbers("Observations", observations)
+        if not np.isfinite(X).all():
+            raise ValueError("Observations must be finite numbers, and one of these is not.")
         if X.size and self.n_features_in_ not in (X.size, np.prod(X.shape[1:])):  # one observation, or one after the other
             raise ValueError(f"Observations have {self.n_features_in_} numbers each, got the shape {X.shape}.")
         return (X.reshape(-1, self.n_features_in_) - self.center_) * self.scale_

@@ -26,7 +26,7 @@ from lemmata.core.certificate import Certificate
 from lemmata.core.random import spawn
 from lemmata.core.xoshiro import seed as words
 from lemmata.rl.environment import FOREVER, discount_of, world_of
-from lemmata.rl.known_law import model_of, policy_check, reached
+from lemmata.rl.known_law import LOSS_LIMIT, model_of, policy_check, reached, told_or_judged
 from lemmata.rl.learner import WHOLE
 from lemmata.rl.network_learner import NETWORK, UNMOVED, NetworkLearner, Trained, best_output, draw_start, go_on, new_room
 from lemmata.rl.reinforce_batches import Memory, Settings, try_batches
@@ -195,9 +195,10 @@ class Reinforce(NetworkLearner):
         """Prove the fit by repeating it, and the derivatives by differences; tell how good it is where the law is known."""
         check_is_fitted(self)
         world = self._same_size(world_of(env))
-        _, checks = self._replay(world)
+        state, checks = self._replay(world)
         checks.append(self._derivatives(world, self._shape(self.n_features_in_, self.n_outputs_, "softmax"), self.parameters_))
         mdp = model_of(world, self.gamma_)
         if mdp is not None:
-            checks.append(policy_check(mdp, self.predict(np.arange(mdp.n_states)), reached(mdp), limit=np.inf))
+            limit = told_or_judged(state is not None, LOSS_LIMIT)
+            checks.append(policy_check(mdp, self.predict(np.arange(mdp.n_states)), reached(mdp), limit=limit))
         return Certificate(*checks, subject=repr(self))

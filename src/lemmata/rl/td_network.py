@@ -29,7 +29,7 @@ from lemmata.core.xoshiro import next_uniform
 from lemmata.core.xoshiro import seed as words
 from lemmata.optimize.schedules import Schedule
 from lemmata.rl.environment import FOREVER, SEEDS, discount_of, draw, number_of, world_of
-from lemmata.rl.known_law import model_of, policy_check, reached, value_check
+from lemmata.rl.known_law import ERROR_LIMIT, LOSS_LIMIT, model_of, policy_check, reached, told_or_judged, value_check
 from lemmata.rl.learner import constants_of
 from lemmata.rl.network_learner import NETWORK, NetworkLearner, Trained, best_output, draw_start, go_on, new_room
 from lemmata.rl.policy import read_policy
@@ -255,12 +255,14 @@ class TDNetwork(NetworkLearner):
         """Prove the fit by repeating it, and the derivatives by differences; tell how good it is where the law is known."""
         check_is_fitted(self)
         world = self._same_size(world_of(env))
-        _, checks = self._replay(world)
+        state, checks = self._replay(world)
         checks.append(self._derivatives(world, self._shape(self.n_features_in_, self.n_outputs_), self.parameters_))
         mdp = model_of(world, self.gamma_)
         if mdp is not None and self.policy is None:
-            checks.append(policy_check(mdp, self.predict(np.arange(mdp.n_states)), reached(mdp), limit=np.inf))
+            limit = told_or_judged(state is not None, LOSS_LIMIT)
+            checks.append(policy_check(mdp, self.predict(np.arange(mdp.n_states)), reached(mdp), limit=limit))
         elif mdp is not None and not callable(self.policy):
             policy = read_policy(self.policy, mdp.n_states, mdp.n_actions)
-            checks.append(value_check(mdp, policy, self.predict(np.arange(mdp.n_states)), limit=np.inf))
+            limit = told_or_judged(state is not None, ERROR_LIMIT)
+            checks.append(value_check(mdp, policy, self.predict(np.arange(mdp.n_states)), limit=limit))
         return Certificate(*checks, subject=repr(self))
