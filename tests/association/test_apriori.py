@@ -161,6 +161,20 @@ def test_a_fit_to_one_form_is_checked_against_another():
             assert np.array_equal(model.transform(other).sum(axis=0), model.itemsets_.count)
 
 
+def test_numbers_of_more_than_64_bits_and_times_are_items_too(tmp_path):
+    large, times = [2**63 + 5, 2**63 + 6], pd.to_datetime(["2026-01-30", "2026-01-31"])
+    assert by_set(frequent_itemsets([[2**70, 1], [2**70]], 2)) == {frozenset([2**70]): 2}
+    for items, dtype in ((large, np.uint64), (times.to_pydatetime().tolist(), "datetime64[ns]")):
+        pairs = pd.DataFrame({"order": [1, 1], "item": np.array(items, dtype=dtype)})
+        model = Apriori(1, columns=["order", "item"]).fit(pairs)
+        assert by_set(model.itemsets_) == dict.fromkeys(map(frozenset, (items[:1], items[1:], items)), 1)
+        pairs.to_parquet(tmp_path / "pairs.parquet")
+        assert model.certify(tmp_path / "pairs.parquet").holds
+        assert by_set(Apriori(1, columns=["order", "item"]).fit(tmp_path / "pairs.parquet").itemsets_) == by_set(
+            model.itemsets_
+        )
+
+
 def test_columns_that_are_numbers_name_the_items():
     frame = pd.DataFrame(table(4, p=3), columns=[30, 10, 20])
     expected = {frozenset([30, 10, 20][j] for j in chosen): n for chosen, n in frequent_sets(sets_of(table(4, p=3)), 6).items()}
@@ -252,6 +266,9 @@ def test_sabotage_is_seen_by_the_check_that_should(fit):
     twin.minimum_ = np.nan
     assert [check.name for check in twin.certify(T).failed] == ["baskets"]
     twin = deepcopy(model)
+    twin.itemsets_.count = model.itemsets_.count[:-1]
+    assert [check.name for check in twin.certify(T).failed] == ["sets"]
+    twin = deepcopy(model)
     twin.itemsets_ = without(model.itemsets_, last)
     assert [check.name for check in twin.certify(T).failed] == ["border"]
     twin.itemsets_ = model.itemsets_.take(model.itemsets_.length > 0).take(np.arange(1, last + 1))
@@ -329,6 +346,11 @@ def test_more_sets_than_memory_are_said(algorithm):
         (pd.DataFrame({"basket": [None, ["a"]]}), {}, "basket 0 is None"),
         ([[0, 1, 1], [1, 0, 0]], {}, "table of zeros and ones"),
         (["ab", "b"], {}, "read as files"),
+        (None, {}, "a list of lists of items"),
+        ([[7.0, 8.0], [7.0]], {}, "items that are numbers are whole"),
+        (pl.DataFrame({"a": [True]}).lazy(), {}, r"collect\(\)"),
+        (pl.DataFrame({"a": [["x"]], "b": [["y"]]}), {}, "Columns 'a' and 'b' both hold lists"),
+        (pd.DataFrame({"o": [1], "i": [pd.Timedelta(1, "ns")]}), {"columns": ["o", "i"]}, "has nanoseconds"),
         (pd.DataFrame({"order": [1, 1], "item": ["a", "b"]}), {}, r"columns=\[basket, item\]"),
     ],
 )
@@ -342,6 +364,9 @@ def test_weights_are_checked():
         Apriori().fit([["a"], ["b"]], sample_weight=[1.0])
     with pytest.raises(ValueError, match="weight is zero"):
         Apriori().fit([["a"], ["b"]], sample_weight=[0.0, 0.0])
+    for baskets in ([["a"], ["b"]], np.eye(2)):
+        with pytest.raises(ValueError, match="more than a number can hold"):
+            Apriori().fit(baskets, sample_weight=[1e308, 1e308])
     pairs = pd.DataFrame({"order": [1, 1], "product": ["a", "b"]})
     with pytest.raises(ValueError, match="Pairs take no weights"):
         Apriori(columns=["order", "product"]).fit(pairs, sample_weight=[1.0, 1.0])
@@ -356,6 +381,9 @@ def test_a_frame_of_results():
     assert pl.DataFrame(found).equals(polars)
     assert found.sort("count")["itemset"][0] in [{"a"}, {"b"}, {"c"}]
     assert len(found.head(2)) == 2
+    for wrong in (0, [0.5], ["itemset", "count"]):
+        with pytest.raises(ValueError, match="Rows are told by"):
+            found[wrong]
     assert "Itemsets: 7 rows" in repr(found)
     assert "<td>{a, b, c}</td>" in found._repr_html_()
     assert "support" in list(found)

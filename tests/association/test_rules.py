@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from scipy.stats import chi2_contingency, false_discovery_control
+from scipy.stats import chi2, chi2_contingency, false_discovery_control
 
 from association.naive import frequent_sets, rules, sets_of, table
 from lemmata.association import Apriori, association_rules, frequent_itemsets
@@ -231,19 +231,27 @@ def test_no_rule_is_a_frame_too(tmp_path):
         ({"test": "fisher", "correction": "none"}, "correction must be"),
         ({"correction": "holm"}, "choose test"),
         ({"test": "chi2", "alpha": 2}, "alpha"),
+        ({"min_confidence": "0.5"}, "min_confidence"),
+        ({"min_lift": "2"}, "min_lift"),
+        ({"test": ["fisher"]}, "test must be"),
+        ({"test": "chi2", "alpha": "0.05"}, "alpha"),
+        ({"memory_limit": 0}, "memory_limit"),
     ],
 )
 def test_bad_thresholds_get_a_clear_sentence(options, told):
     with pytest.raises(ValueError, match=told):
         association_rules(FIVE, **options)
+    with pytest.raises(ValueError, match=told):
+        association_rules(frequent_itemsets(FIVE, 0.4), **options)
 
 
 def test_sets_that_were_found_already_take_no_thresholds_of_baskets():
     found = frequent_itemsets(FIVE, 0.4)
     with pytest.raises(ValueError, match="found already"):
         association_rules(found, min_support=0.9)
-    with pytest.raises(ValueError, match="before to_pandas"):
-        association_rules(found.to_pandas())
+    for frame in (found.to_pandas(), found.to_polars(), found.to_arrow()):
+        with pytest.raises(ValueError, match="before to_pandas"):
+            association_rules(frame)
 
 
 def test_rows_of_rules():
@@ -262,3 +270,17 @@ def test_weights_that_are_not_whole_have_no_exact_test():
     with pytest.raises(ValueError, match="chi2"):
         model.rules(test="fisher")
     assert (model.rules(min_confidence=0.5, test="chi2")["p_value"] > 0).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-100, 1e100, 1e300])
+def test_large_weights_have_a_p_value(unit):
+    thrice = Apriori(0.2).fit(FIVE, sample_weight=np.full(5, 3.5)).rules(min_confidence=0, test="chi2")
+    rules = Apriori(0.2).fit(FIVE, sample_weight=np.full(5, unit)).rules(min_confidence=0, test="chi2")
+    statistic = chi2.isf(thrice.p_value, 1) / 17.5  # of one basket
+    np.testing.assert_allclose(rules.p_value, chi2.sf(np.minimum(statistic * 5 * unit, 1e300), 1), rtol=1e-9)
+
+
+def test_a_file_of_rules_needs_a_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        association_rules(FIVE, to=tmp_path / "none" / "rules.parquet")

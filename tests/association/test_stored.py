@@ -194,6 +194,7 @@ def test_lists_of_a_fixed_size(tmp_path):
         ({"basket": [[{"name": "tea"}]]}, "Items must be text or numbers, .* struct"),
         ({"order": [1, None, None], "product": ["tea", "jam", "tea"]}, "leave out the rows in which 'order' is missing"),
         ({"order": [1, 2, 2], "product": ["tea", None, "tea"]}, "item that is missing"),
+        ({"order": [1.0, np.nan, 2.0], "product": ["tea", "jam", "tea"]}, "leave out the rows in which 'order' is missing"),
     ],
 )
 def test_what_is_missing_in_files_is_said(columns, told, tmp_path):
@@ -217,9 +218,25 @@ def test_bad_files_get_a_clear_sentence(tmp_path):
     path = lists_file(tmp_path / "a.parquet", [["tea"], ["milk"]])
     with pytest.raises(ValueError, match="no column 'order'"):
         Apriori(columns=["order", "product"]).fit(path)
+    with pytest.raises(ValueError, match="holds no lists but int64"):
+        Apriori(columns="n").fit(path)
+    pq.write_table(pa.table({"a": [["tea"]], "b": [["tea"]]}), tmp_path / "two.parquet")
+    with pytest.raises(ValueError, match="both hold lists"):
+        Apriori().fit(tmp_path / "two.parquet")
     with pytest.raises(ValueError, match="take no weights"):
         Apriori().fit(path, sample_weight="n")
     with pytest.raises(FileNotFoundError, match="no file"):
         Apriori().fit(tmp_path / "none.parquet")
     with pytest.raises(ValueError, match="no baskets"):
         Apriori().fit(lists_file(tmp_path / "b.parquet", [], pa.list_(pa.string())))
+
+
+def test_parts_of_small_and_of_large_numbers(tmp_path):
+    large = 2**63 + 5
+    for name, items in (("a", [[3, 4], [4]]), ("b", [[3, large], [large]])):
+        lists_file(tmp_path / f"{name}.parquet", items, pa.list_(pa.uint64()))
+    expected = {frozenset([4]): 2, frozenset([3]): 2, frozenset([large]): 2}
+    assert by_set(Apriori(2).fit(tmp_path).itemsets_) == expected
+    views = pa.array([["tea", "jam"], ["tea"]], pa.list_(pa.string_view()))
+    pq.write_table(pa.table({"basket": views}), tmp_path / "view.parquet")
+    assert by_set(frequent_itemsets(tmp_path / "view.parquet", 2)) == {frozenset(["tea"]): 2}

@@ -176,6 +176,8 @@ class Apriori(TransformerMixin, Estimator):
             source = Tables(blocks) if is_stored(X) else of_table(*blocks.whole())
         if isinstance(source, Baskets) and not len(source):
             raise ValueError("Found no baskets; at least one is needed.")
+        if isinstance(source, Baskets) and not np.isfinite(source.total):
+            raise ValueError("The weights add up to more than a number can hold: divide all of them by the same number.")
         return source
 
     def _check_item_names(self, labels, reset):

@@ -19,6 +19,7 @@ from lemmata.core.kernel import kernel
 
 NOTHING = np.empty(0)
 EXACT = 1 << 53  # up to which all whole numbers are floats
+SIGNED = 1 << 63  # below which whole numbers have 64 bits, with their sign
 INSERTION = 64  # items of a basket up to which they are sorted by insertion
 
 
@@ -53,7 +54,8 @@ class Baskets:
     @property
     def total(self):
         """Number of baskets, by weight."""
-        return float(self.weight.sum()) if self.weight.size else float(len(self))
+        with np.errstate(over="ignore"):  # an infinite number is refused by whoever asks
+            return float(self.weight.sum()) if self.weight.size else float(len(self))
 
     @property
     def n_entries(self):
@@ -172,6 +174,8 @@ def of_lists(lists, weight=NOTHING):
     >>> baskets.items, baskets.held
     (array(['milk', 'tea'], dtype=object), Rows(indptr=array([0, 2, 3]), indices=array([0, 1, 0], dtype=int32)))
     """
+    if not hasattr(lists, "__iter__"):
+        raise ValueError(f"Baskets are a list of lists of items, a table, or pairs in two columns; got {lists!r}.")
     lists = lists if isinstance(lists, (list, tuple, np.ndarray)) else list(lists)
     _refuse_strings(lists)
     number = defaultdict(count().__next__)
@@ -234,6 +238,21 @@ def places_of(names, items):
     return np.array([number.get(item, -1) for item in items.tolist()], dtype=np.int32)
 
 
+def plain(names):
+    """Give names of which `tolist` makes Python's own objects, as lists have them: it makes numbers of nanoseconds.
+
+    >>> plain(np.array(["2026-01-31"], dtype="datetime64[ns]")).tolist()
+    [datetime.datetime(2026, 1, 31, 0, 0)]
+    """
+    if names.dtype.kind not in "mM" or np.datetime_data(names.dtype)[0] not in ("ns", "ps", "fs", "as"):
+        return names
+    coarse = names.astype(f"{names.dtype.kind}8[us]")
+    finer = names[(coarse != names) & ~np.isnat(names)]
+    if len(finer):
+        raise ValueError(f"The item {finer[0]} has nanoseconds: round it, to microseconds or more.")
+    return coarse
+
+
 def united(*names):
     """Give all names that are in some of many arrays, ascending.
 
@@ -247,12 +266,12 @@ def united(*names):
 
 
 def names_array(names):
-    """Keep names in an array: whole numbers as such, anything else as objects.
+    """Keep names in an array: whole numbers of 64 bits as such, anything else as objects.
 
     >>> names_array([3, 5]), names_array(["a", "b"])
     (array([3, 5]), array(['a', 'b'], dtype=object))
     """
-    if names and all(type(name) in (int, np.int64, np.int32) for name in names):
+    if names and all(type(name) in (int, np.int64, np.int32) and -SIGNED <= name < SIGNED for name in names):
         return np.array(names, dtype=np.int64)
     array = np.empty(len(names), dtype=object)
     array[:] = names
@@ -281,7 +300,7 @@ def _numbered(column, what):
         codes = slot[codes]
     else:
         names, codes = np.unique(column, return_inverse=True)
-        names, codes = names_array(names.tolist()), codes.astype(np.int32)
+        names, codes = names_array(plain(names).tolist() if what == "item" else names.tolist()), codes.astype(np.int32)
     missing = [place for place, name in enumerate(names.tolist()) if is_nothing(name)]
     if missing:
         row = np.flatnonzero(codes == missing[0])[0]

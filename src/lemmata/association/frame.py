@@ -77,7 +77,10 @@ def row_numbers(rows):
     'i'
     """
     rows = np.asarray(rows)
-    return rows if rows.size else rows.astype(np.int64)
+    rows = rows if rows.size else rows.astype(np.int64)
+    if rows.ndim != 1 or rows.dtype.kind not in "biu":
+        raise ValueError("Rows are told by a slice, a mask or a list of their numbers, as [0]; columns by one name.")
+    return rows
 
 
 class Frame:
@@ -128,7 +131,7 @@ class Frame:
 
     def head(self, n=HEAD):
         """Keep the first rows."""
-        return self.take(np.arange(min(n, len(self))))
+        return self[: max(n, 0)]
 
     def to_pandas(self):
         """Make a pandas frame; sets are frozensets."""

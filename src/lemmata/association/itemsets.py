@@ -77,6 +77,7 @@ class Itemsets(Frame):
         """Give the sets as a trie; if not all frequent sets are there, that is an error."""
         indptr, m = self.indptr, len(self.items)
         fits = indptr[0] == 0 and (np.diff(indptr) > 0).all() and indptr[-1] == len(self.indices) and len(indptr) > m
+        fits = fits and len(self.count) == len(indptr) - 1
         parent = parents(indptr, self.indices, m) if fits else np.full(1, MISSING)
         if parent.min(initial=0) == MISSING:
             raise ValueError("These are not all frequent sets in their order: some were left out, if not closed for example.")

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from lemmata.association.baskets import Baskets, names_array, of_lists, of_pairs, of_table
-from lemmata.association.stored import BasketFiles, BasketPartitions, list_column
+from lemmata.association.stored import BasketFiles, BasketPartitions, list_column, the_one
 from lemmata.core.data import have_weight, is_dask, is_path, is_sparse, is_stored, some_present
 
 
@@ -51,7 +51,12 @@ def is_table(X, columns):
     if is_sparse(X) or isinstance(X, np.ndarray):
         return is_sparse(X) or X.dtype != object or X.ndim != 1
     if isinstance(X, (list, tuple)):  # items have names or numbers: fractions are entries of a table
-        return len(X) > 0 and isinstance(X[0], (list, tuple)) and len(X[0]) > 0 and isinstance(X[0][0], (float, bool))
+        table = len(X) > 0 and isinstance(X[0], (list, tuple)) and len(X[0]) > 0 and isinstance(X[0][0], (float, bool))
+        if table and len({len(row) for row in X if hasattr(row, "__len__")}) > 1:
+            raise ValueError(
+                "Lists of fractions are rows of a table, and equally long; items that are numbers are whole, as 7."
+            )
+        return table
     frame = _frame(X)
     if hasattr(frame, "columns"):
         words = [name for name, kind in frame.schema.items() if str(kind) in ("String", "Categorical", "Enum")]
@@ -145,13 +150,15 @@ def _frame(X):
     """See a frame or a series through narwhals; anything else as it is."""
     import narwhals as nw
 
-    return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+    frame = nw.from_native(X, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise ValueError("A lazy frame has no rows yet: give its collect().")
+    return frame
 
 
 def _lists(frame):
     """Name the only column that holds lists or sets, or None."""
-    found = [name for name in frame.columns if _holds_lists(frame.get_column(name))]
-    return found[0] if len(found) == 1 else None
+    return the_one([name for name in frame.columns if _holds_lists(frame.get_column(name))])
 
 
 def _holds_lists(series):

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
+from numbers import Integral, Real
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,8 @@ def rules_of(
 ):
     """Make rules of frequent sets; see `association_rules`."""
     check_thresholds(min_confidence, min_lift, max_consequent, test, correction, alpha)
+    if not isinstance(memory_limit, Integral) or memory_limit < 1:
+        raise ValueError(f"memory_limit must be a whole number of bytes of at least 1, got {memory_limit!r}.")
     trie, count = itemsets.trie(), itemsets.count.astype(float)
     lengths = itemsets.length
     if lengths.max(initial=0) > MOST_ITEMS:
@@ -229,19 +232,19 @@ def in_groups(work, tasks, verbose):
 
 def check_thresholds(min_confidence, min_lift, max_consequent, test, correction, alpha):
     """Refuse thresholds that make no sense."""
-    if not 0 <= min_confidence <= 1:
+    if not (isinstance(min_confidence, Real) and 0 <= min_confidence <= 1):
         raise ValueError(f"min_confidence must be a share from 0 to 1, got {min_confidence!r}.")
-    if min_lift is not None and not min_lift >= 0:
+    if min_lift is not None and not (isinstance(min_lift, Real) and min_lift >= 0):
         raise ValueError(f"min_lift must be None or at least 0, got {min_lift!r}.")
     if max_consequent is not None and not (isinstance(max_consequent, (int, np.integer)) and max_consequent >= 1):
         raise ValueError(f"max_consequent must be None or a whole number of at least 1, got {max_consequent!r}.")
-    if test is not None and test not in TESTS:
+    if test is not None and test not in list(TESTS):
         raise ValueError(f'test must be None, "fisher" or "chi2", got {test!r}.')
     if correction is not None and correction not in CORRECTIONS:
         raise ValueError(f"correction must be None or one of {list(CORRECTIONS)}, got {correction!r}.")
     if (correction is not None or alpha is not None) and test is None:
         raise ValueError('correction and alpha are about p-values: choose test="fisher" or test="chi2".')
-    if alpha is not None and not 0 < alpha <= 1:
+    if alpha is not None and not (isinstance(alpha, Real) and 0 < alpha <= 1):
         raise ValueError(f"alpha must be None or a level of (0, 1], got {alpha!r}.")
 
 
@@ -279,6 +282,8 @@ def write(parts, to, empty):
     import pyarrow.parquet as parquet
 
     path = Path(to)
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} to.")
     partial = path.with_name(f"{path.name}.part")
     try:
         with parquet.ParquetWriter(partial, empty.to_arrow().schema) as file:

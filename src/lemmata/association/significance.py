@@ -111,8 +111,9 @@ def chi_squared(both, one, other, n):
     """
     from scipy.special import erfc
 
-    spread = one * other * (n - one) * (n - other)
-    statistic = np.divide(n * (n * both - one * other) ** 2, spread, out=np.zeros(len(both)), where=spread > 0)
+    both, one, other = both / n, one / n, other / n  # shares, for products of large weights are none
+    spread = one * other * (1 - one) * (1 - other)
+    statistic = np.divide(n * (both - one * other) ** 2, spread, out=np.zeros(len(both)), where=spread > 0)
     return erfc(np.sqrt(statistic / 2))
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from lemmata.association.baskets import Baskets, Rows, of_lists, renumbered, united
+from lemmata.association.baskets import SIGNED, Baskets, Rows, of_lists, plain, renumbered, united
 from lemmata.core.blocks import Blocks
 from lemmata.core.dask_blocks import DaskBlocks
 from lemmata.core.stream import AHEAD, BUFFER, parquet_files, read_ahead
@@ -26,10 +26,13 @@ class BasketFiles(Blocks):
         self.n_blocks_read = 0
         for file in self.files:
             with _open(file) as opened:
-                names = opened.schema_arrow.names
+                schema = opened.schema_arrow
             for name in columns:
-                if name not in names:
-                    raise ValueError(f"There is no column {name!r} in {file.name}; it has {', '.join(names)}.")
+                if name not in schema.names:
+                    raise ValueError(f"There is no column {name!r} in {file.name}; it has {', '.join(schema.names)}.")
+            if len(columns) == 1 and not _holds_lists(schema.field(columns[0])):
+                kind = schema.field(columns[0]).type
+                raise ValueError(f"Column {columns[0]!r} in {file.name} holds no lists but {kind}; for pairs name two columns.")
 
     def _tasks(self):
         read = _lists if len(self.of) == 1 else _pairs
@@ -53,13 +56,27 @@ class BasketPartitions(DaskBlocks):
 
 def list_column(source):
     """Name the one column of lists in Parquet files, or None."""
+    with _open(parquet_files(source)[0]) as opened:
+        return the_one([field.name for field in opened.schema_arrow if _holds_lists(field)])
+
+
+def the_one(names):
+    """Give the name of the column that holds lists, None if there is none; of several nobody knows which.
+
+    >>> the_one(["basket"]), the_one([])
+    ('basket', None)
+    """
+    if len(names) > 1:
+        raise ValueError(
+            f"Columns {names[0]!r} and {names[1]!r} both hold lists: name that of the baskets by columns=, or leave one out."
+        )
+    return names[0] if names else None
+
+
+def _holds_lists(field):
     import pyarrow as pa
 
-    with _open(parquet_files(source)[0]) as opened:
-        schema = opened.schema_arrow
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    lists = [field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)]
-    return lists[0] if len(lists) == 1 else None
+    return any(is_kind(field.type) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
 def of_arrow(lists):
@@ -84,17 +101,21 @@ def _encoded(indptr, values):
 
     if pa.types.is_nested(values.type):
         raise ValueError(f"Items must be text or numbers, and these are of the type {values.type}.")
+    if pa.types.is_string_view(values.type):  # which Arrow does not sort
+        values = values.cast(pa.large_string())
     missing = np.flatnonzero(values.is_null(nan_is_null=True))
     if len(missing):
         basket = int(np.searchsorted(indptr, missing[0], side="right") - 1)
         raise ValueError(f"Basket {basket} of a part holds an item that is missing: leave it out.")
     encoded = values.dictionary_encode()
     order = pc.sort_indices(encoded.dictionary)
-    items = encoded.dictionary.take(order).to_numpy(zero_copy_only=False)
+    items = plain(encoded.dictionary.take(order).to_numpy(zero_copy_only=False))
     slot = np.empty(len(order), dtype=np.int32)
     slot[order.to_numpy()] = np.arange(len(order))
     rows = renumbered(indptr, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False), slot)
-    return Baskets(items.astype(np.int64) if items.dtype.kind in "iu" else items, rows)
+    if items.dtype.kind in "iu":
+        items = items.astype(np.int64 if items.max(initial=0) < SIGNED else object)
+    return Baskets(items, rows)
 
 
 def in_parts(batches):
@@ -158,7 +179,7 @@ def _pairs(files, columns):
     held = None
     for batch in _batches(files, columns):
         table = pa.table({"basket": batch.column(columns[0]), "item": batch.column(columns[1])})
-        if batch.column(0).null_count:
+        if np.any(batch.column(0).is_null(nan_is_null=True)):
             raise ValueError(f"A pair has no basket: leave out the rows in which {columns[0]!r} is missing.")
         table = table if held is None else pa.concat_tables([held, table]).combine_chunks()
         ids = table["basket"].to_numpy()
