@@ -9,11 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-lines = Path(sys.argv[1]).read_text(encoding="latin-1").splitlines()
-names = [line.split("'")[1] if "'" in line else line.split()[1] for line in lines if line.lower().startswith("@attribute")]
-start = next(i for i, line in enumerate(lines) if line.lower().startswith("@data"))
-rows = [line.split(",") for line in lines[start + 1 :] if line.strip()]
-table = np.array([[cell.strip() in ("t", "high") for cell in row] for row in rows])
-bits = np.packbits(table, axis=1)
-np.savez_compressed(Path(__file__).with_name("supermarket.npz"), bits=bits, names=np.array(names))
-print(table.shape, int(table.sum()))
+
+def main(source):
+    """Read the table, and write its bits and names."""
+    lines = Path(source).read_text(encoding="latin-1").splitlines()
+    names = [line.split("'")[1] if "'" in line else line.split()[1] for line in lines if line.lower().startswith("@attribute")]
+    start = next(i for i, line in enumerate(lines) if line.lower().startswith("@data"))
+    rows = [line.split(",") for line in lines[start + 1 :] if line.strip()]
+    table = np.array([[cell.strip() in ("t", "high") for cell in row] for row in rows])
+    bits = np.packbits(table, axis=1)
+    np.savez_compressed(Path(__file__).with_name("supermarket.npz"), bits=bits, names=np.array(names))
+    print(table.shape, int(table.sum()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
