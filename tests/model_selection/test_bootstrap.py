@@ -305,6 +305,11 @@ def test_undefined_replicates_are_left_out_and_said():
     assert -1 <= low <= high <= 1
 
 
+def test_a_quantile_is_told_by_any_number():
+    found = [Bootstrap(share, n_resamples=99, random_state=0).fit(np.arange(9.0)) for share in (0.25, np.float32(0.25))]
+    assert_array_equal(found[0].replicates_, found[1].replicates_)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -330,7 +335,15 @@ def test_undefined_replicates_are_left_out_and_said():
         (lambda: Bootstrap(n_resamples=1).fit([1.0, 2.0]), "n_resamples must be a whole number of at least 2"),
         (lambda: Bootstrap(resampling="jump").fit([1.0, 2.0]), "resampling must be one of independent"),
         (lambda: Bootstrap(block_length=2).fit([1.0, 2.0, 3.0]), "block_length=2 is for resampling"),
-        (lambda: Bootstrap(resampling="moving-block", block_length=3).fit([1.0, 2.0, 3.0]), "must be from 1 to 2"),
+        (
+            lambda: Bootstrap(resampling="moving-block", block_length=3).fit([1.0, 2.0, 3.0]),
+            "must be a whole number from 1 to 2",
+        ),
+        (lambda: Bootstrap(resampling="moving-block", block_length=1.5).fit([1.0, 2.0, 3.0]), "from 1 to 2.*; got 1.5"),
+        (lambda: Bootstrap(resampling="moving-block", block_length="2").fit([1.0, 2.0, 3.0]), "from 1 to 2.*; got '2'"),
+        (lambda: Bootstrap().fit(["a", "b"]), "The samples of a mean must be numbers: .*'a'"),
+        (lambda: Bootstrap().fit([1j, 2.0]), "The samples of a mean must be numbers: they are complex"),
+        (lambda: Bootstrap().fit([1.0, 2.0, 3.0], strata=["a", "a", None]), "strata must be all text or all numbers"),
         (lambda: Bootstrap(resampling="balanced", n_resamples=10**9).fit([1.0, 2.0]), "drawn all at once"),
         (lambda: Bootstrap(lambda x: x[: len(set(x))], n_resamples=50).fit([1.0, 2.0, 3.0]), "the same shape for every"),
         (lambda: Bootstrap().fit([1.0, 2.0, 3.0]).interval(95), "level must be a number between 0 and 1"),

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
+from lemmata.cluster import KMeans
 from lemmata.linear_model import LinearRegression, Ridge
 from lemmata.model_selection import BootstrapScorer, BootstrapSplit, ResubstitutionSplit, bootstrap_error
 from lemmata.model_selection.bootstrap_losses import (
@@ -388,14 +389,20 @@ def test_splits_are_bags_and_what_they_leave_out():
         (lambda: bootstrap_error(GaussianNB(), *table(), loss="accuracy"), "loss must be None or a function"),
         (lambda: bootstrap_error(GaussianNB(), *table(), response_method="predict_proba"), "response_method must be"),
         (lambda: bootstrap_error(GaussianNB(), table()[0], ["a"] * 40), "two classes or more"),
+        (lambda: bootstrap_error(KMeans(2), *table()), "KMeans is neither a classifier nor a regressor"),
+        (lambda: bootstrap_error(Ridge(), [[1.0], [2.0]], None), "one target for each row; it is None"),
+        (lambda: bootstrap_error(Ridge(), "rows.parquet", [1.0]), "needs a table in memory"),
         (lambda: bootstrap_error(Ridge(), [[1.0]], [1.0]), "two rows or more"),
         (lambda: bootstrap_error(Ridge(), np.ones((3, 1)), np.ones((3, 2))), "one target for each row"),
         (lambda: bootstrap_error(Ridge(), np.ones((3, 1)), np.ones(2)), "inconsistent numbers of samples"),
         (lambda: bootstrap_error(GaussianNB(), *table(), n_resamples=1), "n_resamples must be a whole number of at least 2"),
-        (lambda: bootstrap_error(GaussianNB(), *table(), loss=lambda y, p: 0.0), r"for each of the 40 rows; its shape is \(\)"),
+        (
+            lambda: bootstrap_error(GaussianNB(), *table(), loss=lambda y, p: 0.0),
+            r"each of the \d+ rows; its shape is \(\)",
+        ),
         (
             lambda: bootstrap_error(Ridge(), table()[0], np.arange(40.0), loss=lambda y, p: np.where(y > 38, np.nan, 0.0)),
-            "for each of the 40 rows; nan is among them",
+            r"each of the \d+ rows; nan is among them",
         ),
         (lambda: bootstrap_error(TheirNeighbors(1), [[0.0], [1.0]], [0, 1]), "All rows are in all 100 bags"),
         (lambda: bootstrap_error(GaussianNB(), *table(), sample_weight=np.full(40, 0.5)), "in whole numbers"),

@@ -346,8 +346,11 @@ def test_standard_error_and_corrected_interval():
     low, high = found.interval(0.9)
     reach = 2.131846786326649 * s * np.sqrt(1 / 5 + 1 / 4)  # 95 % quantile of t with 4 degrees, from a table; folds of 8 of 40
     assert_allclose([low, high], [found.mean - reach, found.mean + reach], rtol=1e-9)
-    with pytest.raises(ValueError, match="level is a probability"):
-        found.interval(95)
+    for level in (95, "0.95"):
+        with pytest.raises(ValueError, match="level is a probability"):
+            found.interval(level)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        found.certify(X, y, groups=[1, 2])
 
 
 # Tables
@@ -553,7 +556,12 @@ def test_fit_parameters_of_rows_are_divided():
         ({"cv": KFold(50).split(np.zeros(40))}, "n_splits=50 greater than the number of samples"),
         ({"groups": [1, 2]}, "inconsistent numbers of samples"),
         ({"groups": np.arange(40) // 4, "cv": KFold(7).split(np.zeros(40))}, "Split 0 fits to rows of the group .*1"),
+        ({"groups": np.array(["a", None] * 20, dtype=object)}, "Row 1 has no group"),
+        ({"groups": np.array([np.nan, 1.0] * 20)}, "Row 0 has no group"),
+        ({"groups": pd.Series(["a", None] * 20, dtype="string")}, "Row 1 has no group"),
         ({"method": "predict_proba"}, "Ridge has no method 'predict_proba'"),
+        ({"method": 3}, "Ridge has no method 3"),
+        ({"scoring": r2_score}, r"r2_score is a metric .* scoring=make_scorer\(r2_score\)"),
         ({"scoring": ["r2"]}, "scoring must be the name of one scorer"),
         ({"scoring": lambda model, X, y: {"a": 1}}, "A score is one number"),
         ({"sample_weight": np.zeros(40)}, "at least one non-zero"),
@@ -593,6 +601,8 @@ def test_stored_tables_and_renumbered_groups_are_refused():
     X, _ = numbers(0)
     with pytest.raises(ValueError, match="needs a table in memory"):
         cross_validate(Ridge(), "rows.parquet", "target")
+    with pytest.raises(ValueError, match="needs a table in memory"):
+        cross_validate(Ridge(), pl.DataFrame(X).lazy(), X[:, 0])
     with pytest.raises(ValueError, match="looks like the name of a column"):
         cross_validate(Ridge(), X, "target")
     with pytest.raises(ValueError, match="numbers its groups anew"):

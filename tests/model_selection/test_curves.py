@@ -73,7 +73,7 @@ def test_sizes_are_numbers_or_shares_of_the_smallest_fit():
     assert_array_equal(learning_curve(Ridge(), X, y, train_sizes=[9, 4, 4], cv=4, random_state=0).sizes, [4, 9])
     assert_array_equal(learning_curve(Ridge(), X, y, train_sizes=9, cv=4, random_state=0).sizes, [9])
     assert_array_equal(learning_curve(Ridge(), X, y, train_sizes=(k for k in (4, 9)), cv=4, random_state=0).sizes, [4, 9])
-    for sizes in ("ab", [0.0, 1.0], [1.5], [33], [0], [], [-3]):
+    for sizes in ("ab", None, [0.0, 1.0], [1.5], [33], [0], [], [-3]):
         with pytest.raises(ValueError, match="numbers of rows from 1 to 32"):
             learning_curve(Ridge(), X, y, train_sizes=sizes, cv=4)
 
@@ -238,6 +238,20 @@ def test_fits_of_other_rows_than_is_claimed_are_refused():
         assert [check.name for check in curve.certify(X, y).failed] == ["rows of the fits"]
 
 
+def test_scores_that_explode_hide_no_others():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(20, 1))
+    y = X[:, 0] ** 3 + rng.normal(size=20)
+    curve = validation_curve(PolynomialRegression(), X, y, param_name="degree", param_range=[1, 3, 15], random_state=0)
+    assert curve.test_means[2] < -1e9
+    assert curve.certify(X, y).holds
+    for name, check in (("test_scores", "scores of held-out rows"), ("train_scores", "scores of the fits")):
+        for point in range(3):
+            scores = getattr(curve, name).copy()
+            scores[:, point] *= 1.01
+            assert [each.name for each in replace(curve, **{name: scores}).certify(X, y).failed] == [check]
+
+
 def test_an_error_names_its_fold_and_point():
     X, y = numbers(0)
     with pytest.raises(ValueError, match="max_depth") as raised:
@@ -249,7 +263,8 @@ def test_errors_say_what_to_do():
     X, y = numbers(0)
     with pytest.raises(ValueError, match="Ridge has no parameter 'lambda'"):
         validation_curve(Ridge(), X, y, param_name="lambda", param_range=[1.0])
-    with pytest.raises(ValueError, match="param_range must hold"):
-        validation_curve(Ridge(), X, y, param_name="alpha", param_range=[])
+    for values in ([], None, 3):
+        with pytest.raises(ValueError, match="param_range must hold"):
+            validation_curve(Ridge(), X, y, param_name="alpha", param_range=values)
     with pytest.raises(ValueError, match="needs a table in memory"):
         learning_curve(Ridge(), "rows.parquet", y)

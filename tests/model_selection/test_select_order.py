@@ -387,6 +387,19 @@ def test_a_larger_order_that_fits_worse_is_refused():
 # What goes wrong is told
 
 
+def test_losses_that_explode_hide_no_others():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(20, 1))
+    y = X[:, 0] ** 3 + rng.normal(size=20)
+    curve = select_order(PolynomialRegression(), "degree", [1, 3, 15], X, y, criterion="cv", random_state=0)
+    assert curve.means[2] > 1e9
+    assert curve.certify(X, y).holds
+    for order in range(3):
+        losses = curve.losses.copy()
+        losses[:, order] *= 1.01
+        assert [check.name for check in replace(curve, losses=losses).certify(X, y).failed] == ["criterion"]
+
+
 def test_an_order_that_fails_is_told_and_the_rest_is_kept():
     X = groups(n=2)
     with pytest.warns(UserWarning, match="n_components=9: .*n_components") as caught:

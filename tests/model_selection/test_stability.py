@@ -167,6 +167,8 @@ def test_errors_say_what_to_do():
         stability(KMeans(2), triangle(), n_resamples=0)
     with pytest.raises(ValueError, match="at least 4 rows to sample from, got 3"):
         stability(KMeans(2), np.zeros((3, 1)))
+    with pytest.raises(ValueError, match="StandardScaler has neither predict nor labels_"):
+        stability(StandardScaler(), triangle())
     X, y = regression(0)
     for options, match in (
         ({"threshold": 0.5}, "threshold must be above 1/2 and at most 1, as the bound needs; got 0.5"),

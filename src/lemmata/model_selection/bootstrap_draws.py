@@ -4,6 +4,7 @@ How many resamples a table has depends on the number of rows only, so the resamp
 can be drawn again from one seed.
 """
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +95,7 @@ def lay_out(groups, resampling, length, n_resamples, seed):
         raise ValueError(f'block_length={length} is for resampling="moving-block" or "circular-block"; it is {resampling!r}.')
     if in_runs and length is None:  # the rate that is right for variances and biases; only its constant depends on the series
         length = max(int(np.ceil(sizes.min() ** (1 / 3))), 2) if sizes.min() > 2 else 1
-    if in_runs and not 1 <= length < sizes.min():
-        raise ValueError(f"block_length must be from 1 to {sizes.min() - 1}, less than the rows of each series; got {length}.")
+    if in_runs and not (isinstance(length, Integral) and 1 <= length < sizes.min()):
+        most = f"{sizes.min() - 1}, less than the rows of each series"
+        raise ValueError(f"block_length must be a whole number from 1 to {most}; got {length!r}.")
     return Draws(members, bounds, resampling, length or 1, n_resamples, seed)

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import _safe_indexing, check_consistent_length, indexable
 
 from lemmata.core.estimator import Estimator
@@ -12,7 +12,7 @@ from lemmata.core.fits import fit_all
 from lemmata.core.random import generator, spawn
 from lemmata.model_selection import bootstrap_losses as losses_of
 from lemmata.model_selection.bootstrap_samples import repetitions
-from lemmata.model_selection.fold import told
+from lemmata.model_selection.fold import in_memory, told
 
 RESPONSES = ("predict", "predict_proba")
 
@@ -38,7 +38,12 @@ def read_task(estimator, X, y, loss, response_method, sample_weight, seed):
         raise ValueError(
             f'response_method must be "predict", or "predict_proba" with a loss of probabilities; got {response_method!r}.'
         )
-    X, y = indexable(X, y)
+    if loss is None and not (is_classifier(estimator) or is_regressor(estimator)):
+        name = type(estimator).__name__
+        raise ValueError(f"{name} is neither a classifier nor a regressor, so nobody knows what it loses: say it by loss=….")
+    if y is None:
+        raise ValueError("y must have one target for each row; it is None.")
+    X, y = indexable(in_memory(X), y)
     y = np.asarray(y)
     check_consistent_length(X, y)
     if y.ndim != 1:

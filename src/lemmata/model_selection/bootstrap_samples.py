@@ -57,7 +57,10 @@ def read_samples(samples, statistic, paired, strata=None, sample_weight=None):
         raise ValueError(
             f"Rows of paired samples belong together, so the samples must be equally long; they have {sizes} rows."
         )
-    groups = np.zeros(sizes[0], dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
+    try:
+        groups = np.zeros(sizes[0], dtype=np.int64) if strata is None else np.unique(strata, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError("strata must be all text or all numbers, and name a stratum for every row.") from None
     if groups.shape != (sizes[0],):
         raise ValueError(f"strata must name a stratum for each of the {sizes[0]} rows; its shape is {groups.shape}.")
     if sample_weight is not None:
@@ -89,7 +92,12 @@ def _numbers(arrays, known, statistic):
     if len(arrays) != known.n_samples:
         many = f"{known.n_samples} sample{'s' if known.n_samples > 1 else ''}"
         raise ValueError(f"statistic={statistic!r} is of {many}, got {len(arrays)}; for anything else give a function.")
-    arrays = tuple(np.asarray(a, dtype=np.float64) for a in arrays)
+    try:
+        if any(a.dtype.kind == "c" for a in arrays):
+            raise ValueError("they are complex")
+        arrays = tuple(np.asarray(a, dtype=np.float64) for a in arrays)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The samples of a {statistic} must be numbers: {error}.") from None
     if any(a.ndim > (2 if known.n_samples == 1 else 1) for a in arrays):
         raise ValueError(f"The shapes {[a.shape for a in arrays]} have too many axes for statistic={statistic!r}.")
     if not all(np.isfinite(a).all() for a in arrays):

@@ -1,6 +1,7 @@
 """Statistics that have a name: their compiled kernel, the same in NumPy's words, and their values with each row left out."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,8 +141,8 @@ def named(statistic):
         return None
     if isinstance(statistic, str) and statistic in NAMED:
         return NAMED[statistic]
-    if isinstance(statistic, float) and 0 < statistic < 1:
-        return quantile(statistic)
+    if isinstance(statistic, Real) and 0 < statistic < 1:
+        return quantile(float(statistic))
     raise ValueError(
         f"statistic must be one of {', '.join(NAMED)}, a number between 0 and 1 for that quantile, or a function of the "
         f"resampled arrays; got {statistic!r}."

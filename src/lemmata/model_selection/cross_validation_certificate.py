@@ -30,7 +30,7 @@ from lemmata.model_selection.cumulative import joined
 from lemmata.model_selection.fold import Data, answers, classes_of, fit_to
 from lemmata.model_selection.knowledge import knowledge
 from lemmata.model_selection.scoring import measure_of, pooled_score, score_of
-from lemmata.model_selection.splits import count_rows, fold_numbers, times_held_out
+from lemmata.model_selection.splits import check_groups, count_rows, fold_numbers, times_held_out
 
 NONE = 0.5  # a limit on counts: less than one
 KEPT = 0.25  # of the skill: a lookup keeps all of it when the targets are reversed, what learns from them none
@@ -64,6 +64,7 @@ def certify_cross_validation(result, X, y=None, sample_weight=None, groups=None)
     n = count_rows(data.X)
     if len(result.predicted) != n:
         raise ValueError(f"{len(result.predicted)} rows were cross-validated, and there are {n}.")
+    check_groups(groups, data.X)
     structure = split_checks(result, n, data.weight, groups)
     known = knowledge(result.estimator, n)
     claim = f"it knew before: {'; '.join(known)}" if known else "nothing fitted and no table of so many rows is in its reach"

@@ -34,10 +34,7 @@ class Data(NamedTuple):
     @classmethod
     def of(cls, X, y=None, sample_weight=None, fit_params=None):
         """Check that the parts fit together."""
-        if _is_stored(X):
-            raise ValueError(
-                "Cross-validation picks rows, so it needs a table in memory: read the stored table, or some of it."
-            )
+        X = in_memory(X)
         if isinstance(y, str):
             raise ValueError(f"y must hold the targets themselves; {y!r} looks like the name of a column.")
         X = X.tocsr() if is_sparse(X) else X if hasattr(X, "shape") else list(X)
@@ -62,11 +59,18 @@ def _weights(sample_weight, n):
     return _check_sample_weight(sample_weight, np.empty((n, 1)), ensure_non_negative=True)
 
 
+def in_memory(X):
+    """Return a table in memory, and refuse one that is stored."""
+    if _is_stored(X):
+        raise ValueError("Resampling picks rows, so it needs a table in memory: read the stored table, or some of it.")
+    return X
+
+
 def _is_stored(X):
     """Tell whether X is a stored table; a list of texts is none unless they name Parquet files."""
     if isinstance(X, list | tuple) and all(isinstance(x, str) for x in X):
         return len(X) > 0 and all(x.endswith((".parquet", ".pq")) for x in X)
-    return is_stored(X)
+    return is_stored(X) or type(X).__name__ == "LazyFrame"
 
 
 def _has_rows(value, n):
@@ -178,7 +182,7 @@ def chosen_method(estimator, method, y):
         supervised = y is not None or is_classifier(estimator) or is_regressor(estimator)
         order = ("predict", "transform") if supervised else UNSUPERVISED
         return next((name for name in order if hasattr(estimator, name)), None)
-    if method is not None and not hasattr(estimator, method):
+    if method is not None and not (isinstance(method, str) and hasattr(estimator, method)):
         raise ValueError(f"{type(estimator).__name__} has no method {method!r}; method='auto' takes the first that it has.")
     return method
 

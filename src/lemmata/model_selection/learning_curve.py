@@ -92,7 +92,7 @@ def learning_curve(
 
 def _sizes(train_sizes, most):
     """Read numbers of rows, or shares of the largest number."""
-    sizes = np.asarray([train_sizes] if np.isscalar(train_sizes) else list(train_sizes))
+    sizes = np.asarray(list(train_sizes) if np.iterable(train_sizes) else [train_sizes])
     if sizes.dtype.kind == "f" and len(sizes) and (sizes > 0).all() and (sizes <= 1).all():
         sizes = np.maximum(1, (sizes * most).astype(np.int64))
     if sizes.dtype.kind not in "iu" or not len(sizes) or sizes.min() < 1 or sizes.max() > most:

@@ -125,7 +125,7 @@ class OrderCurve:
         objectives, fitted = np.array(objectives), np.isfinite(objectives)
         strangers = [str(value) for i, value in enumerate(self.values) if not self._stands_for(i, value)]
         told = f"not at {', '.join(strangers)}" if strangers else "at each order"
-        missed = _miss(self.losses, losses) if self.judge.criterion == self.criterion else np.inf
+        missed = _miss_of_orders(self.losses, losses) if self.judge.criterion == self.criterion else np.inf
         checks = [
             Check("orders", float(len(strangers)), 0.0, "proof", f"the models have the {self.param} they stand for: {told}"),
             Check("criterion", missed, SAME_LIMIT, "proof", "the losses are those of the models on these rows"),
@@ -197,7 +197,16 @@ def _suggestion(criterion, values, losses):
     return int(known[np.argmax(Elbow(values[known], means[known], means[known]).below_chord)])
 
 
-def _miss(stored, found):
+def _miss_of_orders(stored, found):
+    """Give the largest miss of an order's losses, each beside its own: those of one that explodes would hide all others."""
+    if stored.shape != found.shape:
+        return np.inf
+    sizes = np.abs(found).max(axis=0)
+    floor = SAME_LIMIT * np.median(sizes[np.isfinite(sizes)]) if np.isfinite(sizes).any() else 0.0
+    return max(_miss(*pair, floor) for pair in zip(stored.T, found.T, strict=True))
+
+
+def _miss(stored, found, floor=0.0):
     """Give the largest difference over the largest number, infinite where different numbers are missing or infinite."""
     stored, found = np.asarray(stored, dtype=float), np.asarray(found, dtype=float)
     if stored.shape != found.shape:
@@ -205,7 +214,7 @@ def _miss(stored, found):
     known = np.isfinite(stored) & np.isfinite(found)
     if not np.array_equal(stored[~known], found[~known], equal_nan=True):
         return np.inf
-    return float(np.abs(stored - found)[known].max(initial=0.0) / max(np.abs(found)[known].max(initial=0.0), TINY))
+    return float(np.abs(stored - found)[known].max(initial=0.0) / max(np.abs(found)[known].max(initial=0.0), floor, TINY))
 
 
 def _numbers(criteria):

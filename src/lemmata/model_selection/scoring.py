@@ -43,6 +43,9 @@ def measure_of(model, scoring=None):
     if scoring is not None:
         if not isinstance(scoring, str) and not callable(scoring):
             raise ValueError(f"scoring must be the name of one scorer or a function of (model, X, y); got {scoring!r}.")
+        if (getattr(scoring, "__module__", None) or "").startswith("sklearn.metrics.") and not isinstance(scoring, _BaseScorer):
+            name = getattr(scoring, "__name__", scoring)
+            raise ValueError(f"{name} is a metric of targets and predictions, no score of models: scoring=make_scorer({name}).")
         return get_scorer(scoring) if isinstance(scoring, str) else scoring
     last = model
     while isinstance(last, Pipeline | BaseSearchCV):

@@ -50,7 +50,7 @@ def make_splits(X, y=None, cv=5, *, groups=None, weight=None, classifier=False, 
     """
     n = count_rows(X)
     present = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
-    check_consistent_length(X, groups)
+    check_groups(groups, X)
     if isinstance(cv, str | type) or not (isinstance(cv, Integral) or hasattr(cv, "split")):
         pairs = _given(cv, n)
         if groups is not None:
@@ -118,6 +118,29 @@ def _check(pairs):
             )
         if len(np.unique(test)) < len(test):
             raise ValueError(f"Split {i} names a row to test twice; give it the weight 2 by sample_weight.")
+
+
+def check_groups(groups, X):
+    """Refuse groups of other rows, and rows without a group.
+
+    Examples
+    --------
+    >>> check_groups(["a", None], np.zeros((2, 1)))
+    Traceback (most recent call last):
+        ...
+    ValueError: Row 1 has no group: leave such rows out, or make each a group of its own.
+    """
+    check_consistent_length(X, groups)
+    for i, group in enumerate([] if groups is None else groups):
+        if _is_nothing(group):
+            raise ValueError(f"Row {i} has no group: leave such rows out, or make each a group of its own.")
+
+
+def _is_nothing(group):
+    try:
+        return group is None or bool(group != group)
+    except TypeError:  # pandas' NA does not say whether it equals itself
+        return True
 
 
 def _check_groups(pairs, groups):

@@ -9,6 +9,8 @@ They are approximate.
 [1] Bengio & Grandvalet, JMLR 5 (2004). [2] Nadeau & Bengio, Machine Learning 52 (2003).
 """
 
+from numbers import Real
+
 import numpy as np
 from scipy.stats import t
 
@@ -40,7 +42,7 @@ def fold_interval(scores, splits, level=0.95):
     >>> fold_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), splits).round(3)
     array([0.055, 5.945])
     """
-    if not 0 < level < 1:
+    if not (isinstance(level, Real) and 0 < level < 1):
         raise ValueError(f"level is a probability between 0 and 1, got {level!r}.")
     scores = np.asarray(scores, dtype=float)
     n = len(scores)

@@ -125,6 +125,8 @@ def _agreement(estimator, data, rows, halves, rng):
         whole = data.rows(rows).X
         labels = [np.asarray(model.predict(whole)) for model in models]
     else:
+        if not hasattr(models[0], "labels_"):
+            raise ValueError(f"{type(estimator).__name__} has neither predict nor labels_, so it makes no groups of rows.")
         _, *places = np.intersect1d(*samples, return_indices=True)
         if len(places[0]) < 2:
             raise ValueError(

@@ -98,11 +98,11 @@ def validation_curve(
     >>> curve.best, curve.simplest
     (2, 2)
     """
-    data, values = Data.of(X, y, sample_weight, fit_params), [] if param_range is None else list(param_range)
+    data, values = Data.of(X, y, sample_weight, fit_params), list(param_range) if np.iterable(param_range) else []
     if param_name not in estimator.get_params():
         raise ValueError(f"{type(estimator).__name__} has no parameter {param_name!r}; get_params() lists those it has.")
     if not values:
-        raise ValueError("param_range must hold at least one value.")
+        raise ValueError(f"param_range must hold at least one value, in a list; got {param_range!r}.")
     splits, template = splits_for(estimator, data, cv, groups, generator(random_state)), clone(estimator)
     models, rows = (
         [clone(template).set_params(**{param_name: value}) for value in values],
