@@ -223,6 +223,28 @@ def test_a_gradient_that_vanishes_is_checked_by_how_the_loss_rises_around_it():
         assert (error <= LIMIT) == right
 
 
+class WrongBiases(Network):
+    """A network that is a percent off in its last derivative."""
+
+    def backward(self, X, y, sample_weight=None, *, loss=None):
+        value, gradient = super().backward(X, y, sample_weight, loss=loss)
+        gradient[-1] *= 1.01
+        return value, gradient
+
+
+def test_rows_on_a_kink_are_no_reason_to_refuse_a_network():
+    X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [[0.0], [1.0], [1.0], [0.0]]
+    by_hand = Network([2, 2, 1], ["relu", "identity"])
+    by_hand.parameters[:] = [1, 1, 1, 1, 0, -1, 1, -2, 0]  # either; both; either and not both
+    assert np.array_equal(by_hand.forward(X), y)
+    drawn = [Network([2, 4, 1], ["relu", "sigmoid"], random_state=k) for k in range(5)]
+    for network in (by_hand, *drawn):
+        before = network.parameters.copy()
+        assert gradient_check(network, X, y).holds
+        assert np.array_equal(network.parameters, before)
+    assert gradient_check(WrongBiases([2, 4, 1], ["relu", "sigmoid"], random_state=0), [[0, 0], [0, 1]], [0, 1]).failed
+
+
 def test_single_precision_is_checked_as_far_as_it_rounds():
     rng = np.random.default_rng(0)
     network = Network([8, 30, 4], ["relu", "softmax"], dtype=np.float32, random_state=0)

@@ -62,6 +62,32 @@ def test_an_exact_fit_has_derivatives_to_compare(standardize):
         assert certificate["back-propagation"].holds, str(certificate)
 
 
+@quiet
+@pytest.mark.parametrize("activation", ["identity", "relu", "logistic"])
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_labels_that_are_known_by_heart_have_derivatives_to_compare(activation, n_labels):
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % n_labels
+    X, several = rng.normal(size=(30, 2)) + 8 * np.eye(3)[y][:, :2], (y[:, None] == np.arange(n_labels)).astype(int)
+    options = {"alpha": 0.0, "rule": "lbfgs", "tol": 1e-9, "max_iter": 2_000, "random_state": 0}
+    for target in (y, several):
+        model = MLPClassifier((4,), activation, **options).fit(X, target)
+        assert model.loss_ < 1e-7
+        certificate = model.certify(X, target)
+        assert certificate["back-propagation"].holds, str(certificate)
+
+
+@quiet
+def test_units_that_never_say_anything_do_not_put_the_next_ones_on_a_kink():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(10, 1)), np.arange(10) % 2
+    for model in (MLPRegressor((2, 2)), MLPClassifier((2, 2))):
+        model.set_params(max_iter=5, tol=None, random_state=4).fit(X, y)
+        assert not model.intercepts_[1].any()  # zero to begin with, and to end with
+        certificate = model.certify(X, y)
+        assert certificate["back-propagation"].holds, str(certificate)
+
+
 def test_a_seed_is_a_fit():
     X, y = make_moons(200, noise=0.2, random_state=0)
     options = {"max_iter": 20, "dropout": 0.2, "early_stopping": True}
@@ -194,6 +220,9 @@ def test_labels_in_another_form_than_in_the_fit_are_refused():
         model.fit(X, 2 * Y)
     with pytest.raises(ValueError, match="plot a model of one label"):
         model.plot(X, Y)
+    model.classes_ = np.array([0, 7])
+    with pytest.raises(ValueError, match="was changed after the fit"):
+        model.certify(X, Y)
     single = MLPClassifier((2,), max_iter=2, tol=None).fit(X, Y[:, 0])
     with pytest.raises(ValueError, match="fitted to one label for each row"):
         single.partial_fit(X, Y)

@@ -154,6 +154,8 @@ class MLPClassifier(Classifier, Multilayer):
             self.classes_ = np.arange(y.shape[1])
         elif y.shape[1] != len(self.classes_):
             raise ValueError(f"y has {y.shape[1]} columns, and the model was fitted to {len(self.classes_)} labels.")
+        elif not np.array_equal(self.classes_, np.arange(y.shape[1])):
+            raise ValueError(f"classes_ numbers the columns of y, and is {self.classes_}: it was changed after the fit.")
         blocks = self._blocks(X, y, sample_weight, reset=reset, order="C", multi_output=True)
         for k in range(y.shape[1]):
             blocks = mixed(blocks, np.asarray(blocks.aligned[0])[:, k].astype(np.int64))

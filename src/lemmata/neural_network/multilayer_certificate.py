@@ -9,6 +9,7 @@ from lemmata.core.certificate import SAME_LIMIT, Check, same
 from lemmata.core.data import is_sparse
 from lemmata.core.estimator import as_output
 from lemmata.core.visits import unit_of
+from lemmata.neural_network.activations import SIGMOID
 from lemmata.neural_network.epochs import parameters_of
 from lemmata.neural_network.losses import SQUARED, pair
 from lemmata.neural_network.network import LIMIT, difference
@@ -50,19 +51,38 @@ def moved(A, rng):
     return A + BESIDE * np.abs(A).max(initial=LEAST) * rng.standard_normal(A.shape)
 
 
+def off_zero(parameters, rng):
+    """Move weights that are smaller than differences reach."""
+    return np.where(np.abs(parameters) < LEAST**2, LEAST * rng.standard_normal(len(parameters)), parameters)
+
+
+def others(Y, shape):
+    """Give each row another label: the next one, or where units say yes or no the opposite.
+
+    Examples
+    --------
+    >>> from lemmata.neural_network.layers import new_shape
+    >>> others(np.array([[0.0], [2.0]]), new_shape([1, 3], ["softmax"])).ravel()
+    array([1., 0.])
+    """
+    return 1 - Y if shape.codes[-1] == SIGMOID else (Y + 1) % shape.sizes[-1]
+
+
 def back_propagation(model, blocks, scaling):
     """Compare derivatives on rows like those of the table, a little beside them: they may lie on a kink of ReLU.
 
-    Numbers that are to be predicted are moved as well: of an exact fit there would be no errors to differentiate.
+    Weights next to zero are moved as well, for they put all rows on a kink; and so is what is to be predicted, to other numbers
+    or other labels: of an exact fit there would be no errors to differentiate.
     """
-    shape, parameters = model._shape(), model.parameters_.astype(float)
+    shape = model._shape()
     X, Y, weight = (None if a is None else a[:SHOWN] for a in blocks.first())
     Z = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
     rng = np.random.default_rng(0)
     Z = (Z - scaling[0]) / scaling[1] + BESIDE * rng.standard_normal(Z.shape) if model.standardize else moved(Z, rng)
     w = np.ones(len(Z)) if weight is None else np.asarray(weight, dtype=float)
     Y, loss = np.asarray(Y, dtype=float), pair(model._loss, shape.codes[-1])
-    Y = moved(Y, rng) if loss == SQUARED else Y
+    Y = moved(Y, rng) if loss == SQUARED else others(Y, shape)
+    parameters = off_zero(model.parameters_.astype(float), rng)
     _, value, gradient = gradient_block(Z, Y, w, tuple(shape), parameters, loss, None, None)
     error = difference(shape, parameters, gradient, Z, Y, w, loss, value)
     claim = "derivatives at these weights are those of central differences"

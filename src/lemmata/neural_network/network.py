@@ -7,13 +7,15 @@ to teach, and to check: `gradient_check` compares every derivative with central 
 once more, in plain NumPy.
 """
 
+from copy import copy
+
 import numpy as np
 
 from lemmata.core.certificate import TINY, Certificate, Check, length
 from lemmata.core.data import as_matrix
 from lemmata.core.random import generator
 from lemmata.core.threads import serial_blas
-from lemmata.neural_network.activations import NAMES
+from lemmata.neural_network.activations import NAMES, RELU
 from lemmata.neural_network.layers import (
     backward,
     conclude,
@@ -31,6 +33,7 @@ from lemmata.neural_network.losses import SQUARED, finish, pair
 STEPS = 10.0 ** np.arange(-3.0, -9.0, -1.0)  # of central differences, from where curvature shows to where rounding does
 LIMIT = 1e-6  # relative error of a right derivative: a hundred times what smooth functions show at the best step
 LIMIT32 = 1e-4  # of one that was computed in single precision, which rounds to 6e-8 wherever it adds
+BESIDE = 0.01  # how far weights are moved off kinks of ReLU: farther than differences reach
 MANY = 2_000  # parameters up to which each is checked by itself
 DIRECTIONS = 3  # of each array of weights or biases, where there are more
 UNMOVED = np.zeros(4, np.uint64)  # the state of draws that are never made
@@ -217,8 +220,9 @@ def directions_of(shape, rng, many=MANY):
 def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=None):
     """Compare back-propagation with central differences: in every parameter, or in directions where there are thousands.
 
-    A difference is taken with several steps and the best counts: a right derivative has a step at which it agrees; at a kink of
-    ReLU only the small ones do.
+    A difference is taken with several steps and the best counts: a right derivative has a step at which it agrees; near a kink
+    of ReLU only the small ones do. On a kink there is no derivative, and rows of whole numbers often lie on one: of a network
+    with ReLU, derivatives are compared at weights that are moved by about a hundredth.
 
     Parameters
     ----------
@@ -233,6 +237,7 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=None):
       check             value     limit  kind   claim
       back-propagation  ... ≤ 1e-06  proof  every derivative is that of central differences
     """
+    subject, network = repr(network), off_kinks(network)
     value, gradient = network.backward(X, y, sample_weight, loss=loss)
     shape, n = network.shape, len(X)
     Y, weight = targets_of(y, n, shape.sizes[-1], float), weights_of(sample_weight, n, float)
@@ -240,7 +245,17 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=None):
     claim = "every derivative is that of central differences"
     if limit is None:
         limit = LIMIT32 if network.parameters.dtype == np.float32 else LIMIT
-    return Certificate(Check("back-propagation", error, limit, "proof", claim), subject=repr(network))
+    return Certificate(Check("back-propagation", error, limit, "proof", claim), subject=subject)
+
+
+def off_kinks(network):
+    """Return a network, or one whose weights are moved a little if it has ReLU."""
+    if RELU not in network.shape.codes:
+        return network
+    moved = copy(network)
+    noise = BESIDE * np.random.default_rng(1).standard_normal(len(network.parameters))
+    moved.parameters = network.parameters + noise.astype(network.parameters.dtype)
+    return moved
 
 
 def difference(shape, parameters, gradient, X, Y, weight, loss, value):
