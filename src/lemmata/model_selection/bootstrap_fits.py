@@ -13,6 +13,7 @@ from lemmata.core.random import generator, spawn
 from lemmata.model_selection import bootstrap_losses as losses_of
 from lemmata.model_selection.bootstrap_samples import repetitions
 from lemmata.model_selection.fold import in_memory, told
+from lemmata.model_selection.heard import stoppable
 
 RESPONSES = ("predict", "predict_proba")
 
@@ -106,7 +107,8 @@ def _fit_and_judge(task, numbered):
     )
     bag, out = (task.rows, task.rows) if counts is None else (np.repeat(task.rows, counts), task.rows[counts == 0])
     with told("In the fit to all rows." if counts is None else f"In bag {number - 1}."):
-        model.fit(_safe_indexing(task.X, bag), task.y[bag])
+        with stoppable():
+            model.fit(_safe_indexing(task.X, bag), task.y[bag])
         return _judge(task, model, out) if len(out) else (np.empty(0), np.empty(0))
 
 

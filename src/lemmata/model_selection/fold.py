@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, has_fit_parameter
 
 from lemmata.core.data import is_sparse, is_stored
+from lemmata.model_selection.heard import stoppable
 from lemmata.model_selection.splits import count_rows
 
 MISSING = {"predict_proba": 0.0, "predict_log_proba": -np.inf, "decision_function": -np.inf}  # of a class that was not there
@@ -98,7 +99,8 @@ def fit_to(estimator, data, rows):
             weighed = dict.fromkeys(names, data.weight[rows])
     part = data.rows(rows)
     target = () if part.y is None else (part.y,)
-    return model.fit(part.X, *target, **weighed, **part.fit_params)
+    with stoppable():
+        return model.fit(part.X, *target, **weighed, **part.fit_params)
 
 
 @contextmanager

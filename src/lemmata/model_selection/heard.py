@@ -1,9 +1,12 @@
-"""What a fit says beside its result: its error, or its warnings, told apart from those of fits on other threads.
+"""What a fit says beside its result: its error, its warnings, told apart from those of fits on other threads, or Ctrl-C.
 
 Python's record of warnings belongs to the whole process. While fits run on several threads, the process is made to hand each
 warning to a function, and the function knows on which thread it was called.
+Ctrl-C ends a single fit early, and many models keep the best state they have come to. One of many fits must not: it would
+count as if it had come to its end, and the others would go on.
 """
 
+import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -36,6 +39,31 @@ def listening() -> Iterator[None]:
             yield
         finally:
             _LISTENING[0] -= 1
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let Ctrl-C end what is under way, also if it was caught within."""
+    before, caught = signal.getsignal(signal.SIGINT), []
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield  # it reaches the main thread only
+        return
+
+    def note(number: int, frame: Any) -> None:
+        caught.append(number)
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except SystemError as error:  # which Python makes of it while a compiled function returns
+        if caught:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        raise KeyboardInterrupt
 
 
 def _take(message: Warning | str, category: type[Warning], *_: Any) -> None:
