@@ -316,6 +316,15 @@ def test_the_certificate_repeats_the_fit_and_tells_how_far_draws_are(options):
         assert not spoiled.certify(X).holds, name
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", [3, 15, 24])
+@pytest.mark.parametrize("cls", [VariationalAutoencoder, GenerativeAdversarialNetwork])
+def test_units_that_never_say_anything_do_not_put_the_next_ones_on_a_kink(cls, seed):
+    X = np.random.default_rng(seed).normal(size=(20, 2))
+    certificate = cls(1, hidden_layer_sizes=(2, 2), max_iter=2, random_state=seed).fit(X).certify(X)
+    assert certificate.holds, str(certificate)
+
+
 def test_draws_of_a_good_fit_are_not_told_from_rows_held_out():
     X, fresh = (3 + 2 * np.random.default_rng(seed).normal(size=(1000, 1)) for seed in (0, 1))
     options = {"hidden_layer_sizes": (), "discriminator_layer_sizes": (32,), "learning_rate_init": 0.005, "max_iter": 100}

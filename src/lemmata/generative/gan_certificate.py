@@ -15,7 +15,7 @@ from lemmata.core.threads import serial_blas
 from lemmata.generative.gan_kernels import ASIDE, Plan, discriminator_gradient, generator_gradient
 from lemmata.generative.two_samples import mmd_test
 from lemmata.neural_network.layers import Shape, forward, new_rooms, room_of, unit_rows
-from lemmata.neural_network.network import LIMIT, UNMOVED, directions_of, disagreement, plain_forward
+from lemmata.neural_network.network import LIMIT, UNMOVED, directions_of, disagreement, off_zero, plain_forward
 from lemmata.neural_network.passes import outputs_of, rows_of
 from lemmata.neural_network.steps import new_steps
 from lemmata.optimize.rules import GradientDescent
@@ -107,7 +107,7 @@ def back_propagation(blocks, law, penalty, minimax):
     rows = rows + BESIDE * rng.standard_normal(rows.shape)
     n, Z = len(rows), rng.standard_normal((len(rows), k))
     aside = rows + ASIDE * rng.standard_normal(rows.shape)
-    parameters = law.parameters.astype(float)
+    parameters = off_zero(law.parameters.astype(float), rng)
     maker, judge = parameters[: law.split], parameters[law.split :]
     plain = GradientDescent(1.0)
     steps = [new_steps(plain, [shape], float) for shape in (law.maker, law.judge)]

@@ -19,7 +19,7 @@ from lemmata.generative.vae_kernels import LEAST, LOG_2PI, Plan, bound_gradient
 from lemmata.generative.vae_law import ELBO_DRAWS, linear_block
 from lemmata.neural_network.layers import new_rooms, room_of
 from lemmata.neural_network.losses import SQUARED
-from lemmata.neural_network.network import LIMIT, UNMOVED, directions_of, disagreement, plain_forward
+from lemmata.neural_network.network import LIMIT, UNMOVED, directions_of, disagreement, off_zero, plain_forward
 from lemmata.neural_network.steps import new_steps
 from lemmata.optimize.rules import GradientDescent
 
@@ -62,7 +62,7 @@ def back_propagation(blocks, law):
     rng, Z = np.random.default_rng(0), (np.asarray(X, dtype=float) - law.mean) / law.scale
     Z = Z + BESIDE * rng.standard_normal(Z.shape) if law.loss == SQUARED else np.clip(Z + BESIDE * rng.random(Z.shape), 0, 1)
     weight = np.ones(len(Z)) if weight is None else np.asarray(weight, dtype=float)
-    noise, parameters = rng.standard_normal((len(Z), int(law.decoder.sizes[0]))), law.parameters.astype(float)
+    noise, parameters = rng.standard_normal((len(Z), int(law.decoder.sizes[0]))), off_zero(law.parameters.astype(float), rng)
     value, gradient = gradient_at(law, Z, weight, noise, parameters)
     ahead, behind = (directions_of(shape, rng, many=0) for shape in (law.encoder, law.decoder))
     directions = np.zeros((len(ahead) + len(behind), len(parameters)))

@@ -12,7 +12,7 @@ from lemmata.core.visits import unit_of
 from lemmata.neural_network.activations import SIGMOID
 from lemmata.neural_network.epochs import parameters_of
 from lemmata.neural_network.losses import SQUARED, pair
-from lemmata.neural_network.network import LIMIT, difference
+from lemmata.neural_network.network import LIMIT, difference, off_zero
 from lemmata.neural_network.passes import gradient_block
 
 SHOWN = 64  # rows on which back-propagation is compared with differences
@@ -49,11 +49,6 @@ def checks_of(model, blocks):
 def moved(A, rng):
     """Move numbers by a share of the largest."""
     return A + BESIDE * np.abs(A).max(initial=LEAST) * rng.standard_normal(A.shape)
-
-
-def off_zero(parameters, rng):
-    """Move weights that are smaller than differences reach."""
-    return np.where(np.abs(parameters) < LEAST**2, LEAST * rng.standard_normal(len(parameters)), parameters)
 
 
 def others(Y, shape):

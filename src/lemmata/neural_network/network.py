@@ -248,6 +248,18 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=None):
     return Certificate(Check("back-propagation", error, limit, "proof", claim), subject=subject)
 
 
+def off_zero(parameters, rng):
+    """Move weights next to zero: behind units that never say anything, they leave all rows on a kink of ReLU.
+
+    Examples
+    --------
+    >>> moved = off_zero(np.array([0.0, 1.0]), np.random.default_rng(0))
+    >>> bool(moved[0] != 0), bool(moved[1] == 1)
+    (True, True)
+    """
+    return np.where(np.abs(parameters) < BESIDE**2, BESIDE * rng.standard_normal(len(parameters)), parameters)
+
+
 def off_kinks(network):
     """Return a network, or one whose weights are moved a little if it has ReLU."""
     if RELU not in network.shape.codes:
