@@ -79,6 +79,8 @@ def test_the_divergence_is_a_mean_of_log_ratios_and_never_negative():
     assert (many > 0).all()
     assert gaussian_kl([0.0, 0.0], [1.0, 1.0]) == 0.0
     assert gaussian_kl([0.0], [1 + 1e-8]) == pytest.approx(1e-16, rel=1e-6)  # small ones keep their digits
+    for narrow in (1e-3, 1e-9, 1e-200):
+        assert gaussian_kl([0.0], [narrow]) == pytest.approx(-0.5 - np.log(narrow), rel=1e-6)  # the variance itself is nothing
     with pytest.raises(ValueError, match="above 0"):
         gaussian_kl([0.0], [0.0])
 

@@ -209,6 +209,12 @@ def test_several_labels_are_held_out_gone_on_with_and_saved(tmp_path):
     assert steps.score(X, Y) > 0.85
 
 
+@pytest.mark.parametrize("sizes", [(0,), [2.5], [[2]], [[2], [3, 4]], ["a"]])
+def test_hidden_layers_are_whole_numbers(sizes):
+    with pytest.raises(ValueError, match="hidden_layer_sizes must hold whole numbers of at least 1"):
+        MLPRegressor(sizes).fit([[0.0], [1.0]], [0.0, 1.0])
+
+
 def test_labels_in_another_form_than_in_the_fit_are_refused():
     X, Y = np.arange(8.0).reshape(4, 2), np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
     model = MLPClassifier((2,), max_iter=2, tol=None, random_state=0).fit(X, Y)

@@ -31,6 +31,7 @@ from lemmata.probability.logarithms import log_excess
 
 ELBO_DRAWS = 16  # of each row, for the bound that is kept and checked
 TILE = 512  # rows and draws at once
+NEAR_ONE = (0.5, 2.0)  # standard deviations of which the divergence is taken by what their variance exceeds one
 WIDEST = 30.0  # log σ² of the encoder's law at most, of one sign or the other: a row far off would have it overflow
 STEP, MIX1, MIX2 = (
     0x9E3779B97F4A7C15,
@@ -72,7 +73,10 @@ def gaussian_kl(mu, sigma):
     mu, sigma = np.asarray(mu, dtype=float), np.asarray(sigma, dtype=float)
     if not (sigma > 0).all():
         raise ValueError("sigma holds standard deviations, which must be above 0.")
-    total = 0.5 * (mu**2 + log_excess((sigma - 1) * (sigma + 1))).sum(axis=-1)  # t − log(1 + t) with 1 + t = σ²
+    near = (sigma > NEAR_ONE[0]) & (sigma < NEAR_ONE[1])  # there σ² − 1 − log σ² cancels; elsewhere 1 + t loses what is in σ²
+    t = np.where(near, (sigma - 1) * (sigma + 1), 0.0)
+    excess = np.where(near, log_excess(t), sigma**2 - 1 - 2 * np.log(sigma))  # t − log(1 + t) with 1 + t = σ²
+    total = 0.5 * (mu**2 + excess).sum(axis=-1)
     return float(total) if total.ndim == 0 else total
 
 

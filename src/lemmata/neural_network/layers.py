@@ -58,7 +58,10 @@ def hidden_sizes(sizes, name="hidden_layer_sizes"):
     >>> hidden_sizes((8, 4)), hidden_sizes(5), hidden_sizes(())
     ([8, 4], [5], [])
     """
-    found = np.atleast_1d(np.asarray(sizes))
+    try:
+        found = np.atleast_1d(np.asarray(sizes))
+    except ValueError:  # rows that are not equally long
+        found = np.zeros((0, 0))
     if found.ndim != 1 or (found.size and (found.dtype.kind not in "iu" or (found < 1).any())):
         raise ValueError(f"{name} must hold whole numbers of at least 1, one for each hidden layer; got {sizes!r}.")
     return [int(n) for n in found]
