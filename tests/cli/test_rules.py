@@ -240,6 +240,18 @@ def test_yes_and_no_in_two_columns_are_items():
     assert see(Table({"a": np.array([1.0, 1, 0]), "b": np.array([0.0, 1, 1])}), "x.csv").columns is None
 
 
+@pytest.mark.parametrize("name", ["order", "item"])
+@pytest.mark.parametrize(("number", "told"), [(10**15, False), (2**53, True)])
+def test_numbers_that_a_table_does_not_tell_apart_are_refused(folder, name, number, told):
+    table = pa.table({"order": [1, 1, 2], "item": [1, 2, 1]} | {name: [number, number + 1, 5]})
+    pq.write_table(table, folder / "long.parquet")
+    table.to_pandas().to_csv(folder / "long.csv", index=False)
+    for file in ("long.csv", "long.parquet"):
+        done = run("rules", file, "--basket", "order", "--item", "item")
+        assert done.exit_code == (2 if told else 0)
+        assert (f"the column '{name}' holds numbers of more than 15 digits" in done.stderr) == told
+
+
 def test_named_columns_are_pairs_and_numbers_stay_numbers(folder):
     table = pairs_table(bought())
     number = {good: 10.0 + j for j, good in enumerate(GOODS)}

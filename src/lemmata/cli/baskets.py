@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lemmata.association.baskets import EXACT
 from lemmata.association.stored import list_column
 from lemmata.cli.show import some
 from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, read_table, shown
@@ -150,6 +151,8 @@ def from_pairs(table: Table, basket: str, item: str, why: str) -> Found:
     there = ~is_missing(table[basket]) & ~is_missing(table[item])
     if not there.any():
         raise ValueError(f"no row has both {basket!r} and {item!r}: there are no baskets.")
+    for name in (basket, item):
+        _check_digits(name, table[name][there])
     _, number = np.unique(table[basket][there], return_inverse=True)
     order = np.argsort(number, kind="stable")
     names = _names(table[item][there][order])
@@ -164,6 +167,15 @@ def _check_names(basket: str, item: str, columns: list[str]) -> None:
     for name in (basket, item):
         if name not in columns:
             raise ValueError(f"there is no column {name!r}; the columns are {', '.join(columns)}.")
+
+
+def _check_digits(name: str, column: Column) -> None:
+    """Refuse numbers that are not told apart: a table holds them to 53 bits."""
+    if kind_of(column) == "number" and (np.abs(column) >= EXACT).any():
+        raise ValueError(
+            f"the column {name!r} holds numbers of more than 15 digits, of which not all are told apart: "
+            "put a letter before each, so that they are text."
+        )
 
 
 def _identifies(column: Column) -> bool:
