@@ -52,10 +52,19 @@ def _take_over() -> None:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Tell whether an error is Ctrl-C: also as the SystemError that Python makes of it while a compiled function returns."""
-    return isinstance(error, KeyboardInterrupt) or (
-        isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
-    )
+    """Tell whether an error is Ctrl-C: also as a SystemError, which Python makes of it while compiled functions return.
+
+    Examples
+    --------
+    >>> inner, outer = SystemError("returned a result with an exception set"), SystemError("the same, one function further")
+    >>> inner.__cause__, outer.__cause__ = KeyboardInterrupt(), inner
+    >>> is_interrupt(outer), is_interrupt(SystemError("anything else"))
+    (True, False)
+    """
+    found: BaseException | None = error
+    while isinstance(found, SystemError):
+        found = found.__cause__
+    return isinstance(found, KeyboardInterrupt)
 
 
 def run(work: Callable[[T], None], tasks: Iterable[T], n_threads: int) -> None:

@@ -171,20 +171,13 @@ def grow_forest(sample, seeds, rule, *, verbose=0):
             run(work, range(len(seeds)), min(config.n_threads(), len(seeds)))
         except (KeyboardInterrupt, SystemError) as error:
             done = next((t for t, tree in enumerate(grown) if tree is None), len(grown))
-            if not _came_of_interrupt(error) or done == 0:
+            if not is_interrupt(error) or done == 0:
                 raise
             message = f"The forest was interrupted after {done} of {len(seeds)} trees: these are kept."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
             grown = grown[:done]
     trees = Trees.of([tree for tree, _ in grown])
     return trees, None if sample.n_classes else LeafRows.of([parts for _, parts in grown], sample.y)
-
-
-def _came_of_interrupt(error):
-    """Tell whether Ctrl-C is at the root of an error; each compiled call that it passes makes a SystemError of the last one."""
-    while error is not None and not is_interrupt(error):
-        error = error.__cause__
-    return error is not None
 
 
 def _bar(total):
