@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import lemmata
 from helpers import bits, failing_block, lengths_block, rough, rows_of, verbs
+from lemmata.association import Apriori
 from lemmata.cluster import KMeans
 from lemmata.core.blocks import Blocks
 from lemmata.core.stream import AHEAD, read_ahead, recut
@@ -195,6 +196,16 @@ def test_only_the_columns_that_are_needed_are_read(tmp_path, table, arrow, monke
 def test_target_and_weight_are_not_among_the_columns(tmp_path, arrow):
     blocks = Blocks.of(one_file(arrow.drop_columns(["note"]), tmp_path), "y", "w")
     assert blocks.columns == NAMES
+
+
+def test_a_file_that_is_none_or_was_cut_is_named(tmp_path):
+    (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
+    pq.write_table(pa.table({"a": np.arange(1000)}), tmp_path / "y.parquet")
+    (tmp_path / "y.parquet").write_bytes((tmp_path / "y.parquet").read_bytes()[:-100])
+    for name in ("x.parquet", "y.parquet"):
+        for fit in (lambda path: Blocks.of(path), lambda path: Apriori().fit(path)):
+            with pytest.raises(ValueError, match=f"{name} cannot be read as Parquet"):
+                fit(tmp_path / name)
 
 
 def test_types_of_columns(tmp_path):

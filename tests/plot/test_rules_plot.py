@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from lemmata.association import Apriori, association_rules
+from lemmata.association import Apriori, association_rules, frequent_itemsets
 from lemmata.plot import RuleNetworkDisplay, RulesDisplay
 from lemmata.plot.drawing import NEUTRAL
 from lemmata.plot.point_labels import FONT, free_spot, on_line
@@ -165,6 +165,10 @@ def test_frames_are_rules_too(rules, make):
 def test_what_is_missing_is_said(rules):
     with pytest.raises(ValueError, match="Rules need a column 'antecedent' to be drawn; there are antecedents, lift"):
         RulesDisplay.from_rules(pd.DataFrame({"antecedents": [{"a"}], "lift": [1.0]}))
+    with pytest.raises(ValueError, match=r"Rules come from association_rules, .*; got Itemsets"):
+        RulesDisplay.from_rules(frequent_itemsets([["tea", "milk"]], 1))
+    with pytest.raises(ValueError, match="ranked by a column of numbers, such as 'lift'; 'antecedent' holds sets"):
+        RulesDisplay.from_rules(rules, by="antecedent")
     with pytest.raises(ValueError, match="a column 'zhang'"):
         RuleNetworkDisplay.from_rules(rules, by="zhang")
     with pytest.raises(NotFittedError):

@@ -10,7 +10,7 @@ import numpy as np
 from lemmata.association.baskets import SIGNED, Baskets, Rows, of_lists, plain, renumbered, united
 from lemmata.core.blocks import Blocks
 from lemmata.core.dask_blocks import DaskBlocks
-from lemmata.core.stream import AHEAD, BUFFER, parquet_files, read_ahead
+from lemmata.core.stream import AHEAD, open_parquet, parquet_files, read_ahead
 
 ENTRIES = 1 << 21  # items of the baskets of a part: what mining makes of them takes about 80 MiB
 BATCH = 1 << 16  # rows read at once
@@ -25,7 +25,7 @@ class BasketFiles(Blocks):
         self.files, self.of = parquet_files(source), columns
         self.n_blocks_read = 0
         for file in self.files:
-            with _open(file) as opened:
+            with open_parquet(file) as opened:
                 schema = opened.schema_arrow
             for name in columns:
                 if name not in schema.names:
@@ -56,7 +56,7 @@ class BasketPartitions(DaskBlocks):
 
 def list_column(source):
     """Name the one column of lists in Parquet files, or None."""
-    with _open(parquet_files(source)[0]) as opened:
+    with open_parquet(parquet_files(source)[0]) as opened:
         return the_one([field.name for field in opened.schema_arrow if _holds_lists(field)])
 
 
@@ -155,15 +155,9 @@ def together(parts):
     return Baskets(items, Rows(np.concatenate([[0], *indptr]), np.concatenate(indices)), weight)
 
 
-def _open(file):
-    import pyarrow.parquet as parquet
-
-    return parquet.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False)
-
-
 def _batches(files, columns):
     for path in files:
-        with _open(path) as file:
+        with open_parquet(path) as file:
             yield from file.iter_batches(batch_size=BATCH, columns=list(columns), use_threads=False)
 
 

@@ -91,14 +91,16 @@ class ParquetBlocks(StreamBlocks):
         labels: bool,
         weighted: bool,
     ) -> None:
-        parquet = _pyarrow_parquet()
         self.files = parquet_files(source)
         self.allow_nan = allow_nan
         for a in aligned:
             if a is not None and not isinstance(a, str):
                 raise ValueError("With a Parquet file, name the column of the target or the weights instead of giving values.")
         self.aligned = list(aligned)
-        footers = [parquet.read_metadata(file) for file in self.files]
+        footers = []
+        for path in self.files:
+            with open_parquet(path) as file:
+                footers.append(file.metadata)
         schemas = [footer.schema.to_arrow_schema() for footer in footers]
         schema, apart = schemas[0], {a for a in aligned if a is not None}
         self.names = list(columns) if columns is not None else [name for name in schema.names if name not in apart]
@@ -136,9 +138,8 @@ class ParquetBlocks(StreamBlocks):
             yield self._without_absent(self._arrays(batch))
 
     def _read(self, wanted: list[str]) -> Iterator[Any]:
-        parquet = _pyarrow_parquet()
         for path in self.files:
-            with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+            with open_parquet(path) as file:
                 yield from file.iter_batches(batch_size=self.block_rows, columns=wanted, use_threads=False)
 
     def _arrays(self, batch: Any) -> Block:
@@ -266,12 +267,17 @@ def parquet_files(source: Any) -> list[Path]:
     return files
 
 
-def _pyarrow_parquet() -> Any:
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file to be read piece by piece."""
     try:
-        import pyarrow.parquet as parquet
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
     except ImportError:
         raise ImportError('Reading Parquet needs PyArrow: pip install "lemmata[dask]".') from None
-    return parquet
+    try:
+        return ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+    except ArrowException as error:
+        raise ValueError(f"{path} cannot be read as Parquet, or not to its end: {error}") from None
 
 
 def _is_numeric(kind: Any) -> bool:

@@ -173,11 +173,17 @@ def best_rules(rules: Any, by: str, most: int) -> Shown:
     if not isinstance(rules, Rules):
         import narwhals as nw
 
-        rules = nw.from_native(rules, eager_only=True)
+        rules = nw.from_native(rules, eager_only=True, pass_through=True)
+        if not isinstance(rules, nw.DataFrame):
+            raise ValueError(
+                f"Rules come from association_rules, or from a frame with their columns; got {type(rules).__name__}."
+            )
     needed = ["antecedent", "consequent", "support", "confidence", "lift", by]
     missing = [name for name in needed if name not in rules.columns]
     if missing:
         raise ValueError(f"Rules need a column {missing[0]!r} to be drawn; there are {', '.join(rules.columns)}.")
+    if by in needed[:2]:
+        raise ValueError(f"Rules are ranked by a column of numbers, such as 'lift'; {by!r} holds sets.")
     values = np.asarray(rules[by], dtype=float)
     rows = np.argsort(values if "p_value" in by else -values, kind="stable")[:most]
     kept = rules.take(rows) if isinstance(rules, Rules) else rules[rows.tolist()]
