@@ -67,6 +67,8 @@ def test_float32_in_float32_out(cls):
     model, double = task.fit(X), task.fit(X.astype(float))
     if predictions(double, X.astype(float)).dtype.kind == "f":
         assert predictions(model, X).dtype == np.float32
+        for frame in FRAMES.values():
+            assert predictions(task.fit(frame(X)), frame(X)).dtype == np.float32
     for name, value in fitted(model).items():
         value, other = np.asarray(value), np.asarray(attribute(double, name))
         if value.dtype.kind == "f":

@@ -24,7 +24,7 @@ from lemmata.association.reading import Tables, booleans, column_names, is_table
 from lemmata.association.rules import rules_of
 from lemmata.association.trie import mark_sets
 from lemmata.core.certificate import Certificate
-from lemmata.core.data import is_stored
+from lemmata.core.data import is_single_frame, is_stored
 from lemmata.core.estimator import Estimator
 
 
@@ -215,7 +215,7 @@ class Apriori(TransformerMixin, Estimator):
         """Tell which frequent sets each basket holds: (n_baskets, n_itemsets), ones and zeros."""
         check_is_fitted(self)
         source = self._source(X, None, reset=False)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 or is_single_frame(X) else np.float64
         if isinstance(source, Baskets):
             return marks_block(source, self.itemsets_.trie(), self._names(X), dtype)
         if not isinstance(source, Tables):

@@ -83,11 +83,31 @@ def as_matrix(X: Any, columns: Sequence[str] | None = None) -> tuple[Any, list[s
     return X, names
 
 
+def is_single(frame: Any) -> bool:
+    """Tell whether all columns of a narwhals frame are in single precision."""
+    return all(str(kind) == "Float32" for kind in frame.schema.values())
+
+
+def is_single_frame(X: Any) -> bool:
+    """Tell whether a frame is in single precision, which scikit-learn sees of arrays and of pandas only.
+
+    >>> import pyarrow
+    >>> is_single_frame(pyarrow.table({"a": np.zeros(2, np.float32)})), is_single_frame(pyarrow.table({"a": np.zeros(2)}))
+    (True, False)
+    """
+    if not hasattr(X, "columns"):
+        return False
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and is_single(frame)
+
+
 def numeric(frame: Any) -> Array:
     """Turn a narwhals frame into numbers, missing entries into NaN; a column that cannot be says its name."""
     import narwhals as nw
 
-    wanted = np.float32 if all(str(t) == "Float32" for t in frame.schema.values()) else np.float64
+    wanted = np.float32 if is_single(frame) else np.float64
     out = np.empty(frame.shape, dtype=wanted)
     for j, column in enumerate(frame.iter_columns()):
         try:

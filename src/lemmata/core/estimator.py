@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fi
 
 from lemmata.core.blocks import ArrayBlocks, Block, Blocks, rows_of
 from lemmata.core.certificate import Certificate
-from lemmata.core.data import Array, as_matrix, finite_rows, have_weight, is_sparse, is_stored, some_present
+from lemmata.core.data import Array, as_matrix, finite_rows, have_weight, is_single_frame, is_sparse, is_stored, some_present
 from lemmata.core.iterate import Checkpoint, Run, iterate
 
 NO_TARGET = object()  # None is a target that was forgotten, which deserves an error
@@ -90,7 +90,7 @@ class Estimator(BaseEstimator):
         _refuse_words(X, targets[0] if targets else None, type(self).__name__)
         options = {
             "accept_sparse": "csr" if tags.input_tags.sparse else False,
-            "dtype": [np.float64, np.float32],
+            "dtype": np.float32 if is_single_frame(X) else [np.float64, np.float32],
             "order": order,
             "ensure_all_finite": False,  # looked at below, on all threads
         }
