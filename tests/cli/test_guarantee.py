@@ -10,8 +10,10 @@ from lemmata.cluster import KMeans
 from lemmata.core.table import Table
 from lemmata.core.table_model import TableModel
 from lemmata.decision.costs import Costs, DecisionModel
+from lemmata.ensemble import RandomForestClassifier
 from lemmata.linear_model import LinearRegression, LogisticRegression
 from lemmata.theory.bounds.holdout import betting_bound
+from lemmata.tree import DecisionTreeClassifier
 
 COSTS = Costs(("grant", "refuse"), ("bad", "good"), np.array([[5.0, 0.0], [0.0, 1.0]]), reject=0.4)
 
@@ -62,6 +64,18 @@ def test_the_rows_of_the_fit_are_refused(folder, name):
     shuffled = rows().take(np.random.default_rng(3).permutation(100))
     assert run("guarantee", f"{name}.lemmata", save(shuffled, folder / "shuffled.csv")).exit_code == 2
     assert run("guarantee", f"{name}.lemmata", "unseen.csv").exit_code == 0
+
+
+@pytest.mark.parametrize("make", [DecisionTreeClassifier, RandomForestClassifier])
+def test_the_rows_of_the_fit_are_known_by_models_that_take_them_as_they_are(make):
+    """Trees take holes and do not scale, and a forest cannot be grown again from rows in another order."""
+    x, kind = rows()["x"].copy(), rows()["kind"]
+    x[::9] = np.nan
+    seen = Table({"x": x, "kind": kind})
+    model = TableModel(make(random_state=0), "kind").fit(seen)
+    for table in (seen, seen.take(np.random.default_rng(3).permutation(100))):
+        with pytest.raises(ValueError, match="was fitted to these rows"):
+            promise_of(model, table, 0.05, 1, None, None)
 
 
 def test_columns_that_agree_by_chance_are_not_the_rows_of_the_fit():

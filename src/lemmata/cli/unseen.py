@@ -5,22 +5,18 @@ model, and its bounds are the model's. A class that the fit never saw cannot be 
 them out would flatter the model. Decisions are judged by what they cost, measured from the smallest cost there is.
 """
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 
 from lemmata.cli.promise import percent
 from lemmata.core.table import Table, is_missing, shown
-from lemmata.core.table_encoder import Plan
 from lemmata.core.table_model import TableModel
 from lemmata.decision.costs import DecisionModel
 from lemmata.theory import Bound, Guarantee, guarantee
 from lemmata.theory.guarantees.regression import LARGER, QUANTILE
-
-SAME = 1e-12  # by which means of the same rows in another order may differ, in standard deviations
 
 
 class Promise(NamedTuple):
@@ -40,7 +36,7 @@ def promise_of(
         raise ValueError(f"{type(model.estimator_).__name__} predicts no target: it has no risk to bound.")
     if is_classifier(model) and not (upper is None and tolerance is None):
         raise ValueError("--upper and --tolerance limit the errors of a regressor; this model is a classifier.")
-    if _was_fitted_to(model, table):
+    if model.saw(table):
         raise ValueError("the model was fitted to these rows, so their errors promise nothing; give rows it has not seen.")
     X, y, remarks = _unseen_rows(model, table)
     holdout, options = (X, y), {"delta": delta, "n_models": n_models}
@@ -115,30 +111,3 @@ def _unseen_rows(model: TableModel, table: Table) -> tuple[Any, Any, list[str]]:
     codes = np.full(table.n_rows, len(model.classes_))  # no class has this number
     codes[~strange] = model.encode(table.take(~strange))[1]
     return model.encoder_.transform(table), codes, remarks
-
-
-def _was_fitted_to(model: TableModel, table: Table) -> bool:
-    """Tell whether these are the rows of the fit: every column has the mean and deviation that the encoder keeps of them.
-
-    Columns of whole numbers may agree by chance; then the certificate, which rests on all rows and targets, decides.
-    """
-    if model.target not in table or any(name not in table for name in model.encoder_.plans_):
-        return False
-    present = table.take(~is_missing(table[str(model.target)]))
-    if not present.n_rows:
-        return False
-    with suppress(ValueError):  # a column that cannot be planned is not one of the fit
-        plans = clone(model.encoder_).fit(present.without(str(model.target))).plans_
-        if not all(name in plans and _same_plan(plan, plans[name]) for name, plan in model.encoder_.plans_.items()):
-            return False
-        with suppress(NotImplementedError):  # an estimator that has no certificate yet
-            return bool(model.certify(present).holds)
-        return any(plan.get("width", 1.0) != 1.0 for plan in plans.values())
-    return False
-
-
-def _same_plan(plan: Plan, other: Plan) -> bool:
-    if {plan["kind"], other["kind"]} & {"text", "id"}:
-        return plan == other
-    moved = max(abs(plan["center"] - other["center"]), abs(plan["width"] - other["width"])) / plan["width"]
-    return moved <= SAME and all(plan[key] == other[key] for key in ("missing", "fill", "season", "varies"))

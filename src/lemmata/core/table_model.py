@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lemmata.core.certificate import Certificate
+from lemmata.core.fingerprint import fingerprint
 from lemmata.core.table import Column, Kind, Table, as_table, distinct, is_missing, kind_of, shown
 from lemmata.core.table_encoder import Floats, PairEncoder, TableEncoder, floats
 
@@ -58,6 +59,7 @@ class TableModel(BaseEstimator):
     estimator_ : Fitted estimator.
     encoder_ : Fitted encoder.
     classes_ : Values of the target, for a classifier.
+    fingerprint_ : A number of the rows and their target, by which `saw` knows them again.
 
     Examples
     --------
@@ -84,7 +86,9 @@ class TableModel(BaseEstimator):
             self.target_kind_: Kind = kind_of(table[self.target])
             if self._is("classifier"):
                 self.classes_ = [value if isinstance(value, str) else value.item() for value in distinct(table[self.target])]
-        self.estimator_ = clone(self.estimator).fit(X, self._target(table))
+        y = self._target(table)
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        self.fingerprint_ = _of_rows(X, y)
         return self
 
     def predict(self, table: Any) -> Column:
@@ -105,6 +109,13 @@ class TableModel(BaseEstimator):
     def certify(self, table: Any) -> Certificate:
         """Check the fit against the table it was fitted to, from the parameters and the rows alone."""
         return self.estimator_.certify(*self.encode(table))
+
+    def saw(self, table: Any) -> bool:
+        """Tell whether these are the rows of the fit, in any order."""
+        try:
+            return _of_rows(*self.encode(table)) == self.fingerprint_
+        except ValueError:  # columns that are not there, or hold something else
+            return False
 
     def save(self, path: str | Path) -> None:
         """Write encoder and estimator to one file that `lemmata.load` reads."""
@@ -158,3 +169,7 @@ class TableModel(BaseEstimator):
         tags.estimator_type = inner.estimator_type
         tags.target_tags = inner.target_tags
         return tags
+
+
+def _of_rows(X: NDArray[Any], y: NDArray[Any] | None) -> int:
+    return fingerprint(X) if y is None else fingerprint(X, y)
