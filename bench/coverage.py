@@ -240,7 +240,7 @@ def mistakes(rng) -> Iterator[Outcome]:
 
 
 def neighbors(rng) -> Iterator[Outcome]:
-    """Five nearest neighbours among 2,000 rows."""
+    """Five nearest neighbors among 2,000 rows."""
     from sklearn.neighbors import KNeighborsClassifier
 
     from lemmata.theory import guarantee
@@ -316,7 +316,7 @@ WORLDS: dict[str, Callable] = {
     "RBF SVM, n = 200": partial(machine, "rbf"),
     "stable SVM, n = 4,000": stable,
     "perceptron, n = 300": mistakes,
-    "5 nearest neighbours, n = 2,000": neighbors,
+    "5 nearest neighbors, n = 2,000": neighbors,
     "parity rule": parity,
     "2,000 coins": priors,
     "eight sets of 100 rows": several,

@@ -2,7 +2,7 @@
 Growth, shattering and the best of many bounds
 ==============================================
 
-A class of functions that can label points in every way can fit anything, and a good fit says nothing. How many labellings a
+A class of functions that can label points in every way can fit anything, and a good fit says nothing. How many labelings a
 class has is a question of counting, and here the counting is exact.
 """
 
@@ -20,7 +20,7 @@ GrowthDisplay.from_class([Thresholds(), Intervals(), Halfspaces(2)], max_m=12)
 plt.show()
 
 # %%
-# Three points in the plane can be labelled in all eight ways; each has a witness. For four, Radon's theorem names a labelling
+# Three points in the plane can be labeled in all eight ways; each has a witness. For four, Radon's theorem names a labeling
 # that no line produces: the two sets have a point in common.
 
 square = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

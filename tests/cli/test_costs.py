@@ -132,9 +132,9 @@ def test_costs_from_end_to_end(data, reject):
     risks = p @ choices.T
     assert_array_equal(actions, np.array(["grant", "refuse", "rejected"])[risks.argmin(axis=1)])
     assert_allclose(predicted["expected_cost"], risks.min(axis=1), rtol=1e-9)
-    realised = choices[risks.argmin(axis=1), (read_table(data)["paid"] == "good").astype(int)].mean()
-    assert f"mean cost on the rows that have paid: {realised:.3f}." in done.stdout
-    assert_allclose(-model.score(read_table(data)), realised)
+    realized = choices[risks.argmin(axis=1), (read_table(data)["paid"] == "good").astype(int)].mean()
+    assert f"mean cost on the rows that have paid: {realized:.3f}." in done.stdout
+    assert_allclose(-model.score(read_table(data)), realized)
     assert run("certify", "loans-fit/model.lemmata", data).exit_code == 0
 
     page = (data.parent / "loans-fit/report.html").read_text(encoding="utf-8")

@@ -21,14 +21,14 @@ def lines(display):
     return {line.get_label(): line for line in display.ax_.lines}
 
 
-def test_growth_is_drawn_against_all_labellings_and_sauer():
+def test_growth_is_drawn_against_all_labelings_and_sauer():
     display = GrowthDisplay.from_class(Halfspaces(2), max_m=8)
     drawn = lines(display)
     m = np.arange(1, 9)
     own = drawn["Halfspaces(2), VC dimension 3"]
     assert_array_equal(own.get_xdata(), m)
     assert_array_equal(own.get_ydata(), m**2 - m + 2)  # Cover's count in the plane
-    assert_array_equal(drawn["all labellings, $2^m$"].get_ydata(), 2.0**m)
+    assert_array_equal(drawn["all labelings, $2^m$"].get_ydata(), 2.0**m)
     sauer = drawn["Sauer's bound for dimension d"].get_ydata()
     assert_allclose(sauer, sum(comb(m, i) for i in range(4)))
     assert (own.get_ydata() <= sauer).all()
@@ -68,7 +68,7 @@ def test_a_class_of_infinite_dimension_has_no_sauer_bound():
             return 2**m
 
     display = GrowthDisplay.from_class({"all": Everything()}, max_m=4)
-    assert set(lines(display)) == {"all labellings, $2^m$", "all, VC dimension ∞"}
+    assert set(lines(display)) == {"all labelings, $2^m$", "all, VC dimension ∞"}
     display.figure_.canvas.draw()
 
 

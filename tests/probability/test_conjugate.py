@@ -65,7 +65,7 @@ def test_one_by_one_in_any_order_is_the_same_as_at_once(prior, likelihood, data,
 
 
 @pytest.mark.item("PRB-02")
-def test_grey_morning_and_the_evidence_that_is_not_one():
+def test_gray_morning_and_the_evidence_that_is_not_one():
     after = bayes_update([0.3, 0.7], [0.9, 0.4])
     assert after[0] == pytest.approx(0.490909, abs=5e-7)
     assert after[0] == pytest.approx(27 / 55, rel=1e-14)

@@ -214,8 +214,8 @@ def test_expectation_is_linear_under_dependence_and_has_the_tower_property(seed)
 
 @pytest.mark.item("PRB-04")
 def test_error_of_a_classifier_is_the_mean_of_its_conditional_errors():
-    table = JointTable([[0.27, 0.03], [0.28, 0.42]], ["sky", "cloud"], [["rain", "dry"], ["grey", "blue"]])
-    wrong = lambda sky, cloud: (sky == "rain") != (cloud == "grey")  # noqa: E731
+    table = JointTable([[0.27, 0.03], [0.28, 0.42]], ["sky", "cloud"], [["rain", "dry"], ["gray", "blue"]])
+    wrong = lambda sky, cloud: (sky == "rain") != (cloud == "gray")  # noqa: E731
     given = table.conditional_expectation(wrong, "cloud")
     np.testing.assert_allclose(given, [0.28 / 0.55, 0.03 / 0.45], rtol=1e-14)
     assert given @ table.marginal("cloud").p == pytest.approx(0.31, abs=1e-15)

@@ -1,7 +1,7 @@
 """Class priors that changed: exact correction of a posterior, and estimation of the new priors without labels.
 
 If the classes occur with other shares π′ than in training, π, and look the same within each class, p′(x|k) = p(x|k), then by
-Bayes' rule p′(k|x) ∝ p(k|x) π′ₖ/πₖ: nothing has to be fitted again. Unknown π′ are found from unlabelled rows by maximum
+Bayes' rule p′(k|x) ∝ p(k|x) π′ₖ/πₖ: nothing has to be fitted again. Unknown π′ are found from unlabeled rows by maximum
 likelihood, Σᵢ log Σₖ π′ₖ p(k|xᵢ)/πₖ, which is concave in π′; EM climbs it [1]: correct the posteriors by the current π′, take
 their means for the next. Its fixed point is certified by the gap maxₖ gₖ − 1, where gₖ = meanᵢ of (p(k|xᵢ)/πₖ) / Σⱼ π′ⱼ
 p(j|xᵢ)/πⱼ: no priors raise the mean log likelihood by more.
@@ -66,7 +66,7 @@ def share_block(posterior, weight):
 
 
 def estimate_priors(posterior, old, *, tol=1e-9, max_iter=10_000):
-    """Estimate the class priors of unlabelled rows by maximum likelihood.
+    """Estimate the class priors of unlabeled rows by maximum likelihood.
 
     Parameters
     ----------

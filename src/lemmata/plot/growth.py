@@ -1,4 +1,4 @@
-"""How rich a class of hypotheses is: its labellings of m points against all there are, and against Sauer's bound."""
+"""How rich a class of hypotheses is: its labelings of m points against all there are, and against Sauer's bound."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -14,12 +14,12 @@ MOST = 1000  # points up to which 2^m is a number of the machine
 class GrowthDisplay:
     """Growth functions on a logarithmic axis, against 2ᵐ and Sauer's bound, with the VC dimension marked.
 
-    A class of VC dimension d gives all 2ᵐ labellings to some m ≤ d points, where its curve is the straight line; from d + 1
+    A class of VC dimension d gives all 2ᵐ labelings to some m ≤ d points, where its curve is the straight line; from d + 1
     points on it stays below the line, and by Sauer's lemma it grows no faster than a polynomial of degree d.
 
     Parameters
     ----------
-    growth : Mapping from the name of a class to its numbers of labellings of 1, 2, … points.
+    growth : Mapping from the name of a class to its numbers of labelings of 1, 2, … points.
     dimensions : Mapping from the name of a class to its VC dimension, an int or infinity.
     max_m : Number of points of the right end.
     name : What to write above the plot.
@@ -69,10 +69,10 @@ class GrowthDisplay:
         return cls(growth, dimensions, max_m=int(max_m), name=name).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the curves; that of all labellings leaves the picture where the others stay far below."""
+        """Draw the curves; that of all labelings leaves the picture where the others stay far below."""
         ax = axes(ax, (7.8, 4.6))
         m = np.arange(1, self.max_m + 1)
-        ax.plot(m, 2.0**m, color=NEUTRAL, lw=1.4, label="all labellings, $2^m$")
+        ax.plot(m, 2.0**m, color=NEUTRAL, lw=1.4, label="all labelings, $2^m$")
         for k, (key, color) in enumerate(zip(self.growth, class_colors(len(self.growth)), strict=True)):
             counts = np.array(self.growth[key], dtype=float)
             dimension = self.dimensions[key]
@@ -95,8 +95,8 @@ class GrowthDisplay:
             ax.plot([], [], "o", ms=9, mfc="none", mec=ink(), mew=1.3, label=label)
         ax.set_yscale("log", base=2)
         ax.set(xlim=(min(1, self.max_m - 1) - 0.02 * self.max_m, 1.15 * self.max_m))  # room for what the bounds are called
-        ax.set(ylim=(1, 4 * highest), xlabel="number of points m", ylabel="number of labellings")
-        ax.set_title(self.name or "growth: labellings of m points, at most")
+        ax.set(ylim=(1, 4 * highest), xlabel="number of points m", ylabel="number of labelings")
+        ax.set_title(self.name or "growth: labelings of m points, at most")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
         quiet(ax)

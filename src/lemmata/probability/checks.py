@@ -33,7 +33,7 @@ SIGMAS = 4.0
 KOLMOGOROV = 2.3  # 2 exp(−2·2.3²) is 5e-5
 LEVELS = np.array([1e-10, 1e-6, 1e-3, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 1 - 1e-3, 1 - 1e-6, 1 - 1e-10])
 STEP = 1e-5  # of a central difference, relative to the scale of the law
-NARROW = 1e-9  # of a number: nearer to an end, or with a smaller scale, it has no neighbours for a difference
+NARROW = 1e-9  # of a number: nearer to an end, or with a smaller scale, it has no neighbors for a difference
 WIDEST = 10_000_000  # values of a discrete law that are summed
 
 

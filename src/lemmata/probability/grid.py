@@ -37,7 +37,7 @@ def bayes_update(prior, likelihood):
 
     Examples
     --------
-    >>> bayes_update([0.3, 0.7], [0.9, 0.4])  # rain or dry, and the morning is grey
+    >>> bayes_update([0.3, 0.7], [0.9, 0.4])  # rain or dry, and the morning is gray
     array([0.490909, 0.509091])
     """
     prior, likelihood = probabilities("prior", prior), np.atleast_2d(np.asarray(likelihood, dtype=float))

@@ -52,10 +52,10 @@ class JointTable:
 
     Examples
     --------
-    >>> weather = JointTable([[0.27, 0.03], [0.28, 0.42]], ["sky", "cloud"], [["rain", "dry"], ["grey", "blue"]])
+    >>> weather = JointTable([[0.27, 0.03], [0.28, 0.42]], ["sky", "cloud"], [["rain", "dry"], ["gray", "blue"]])
     >>> weather.marginal("cloud").p
     array([0.55, 0.45])
-    >>> weather.condition(cloud="grey").probability(sky="rain")
+    >>> weather.condition(cloud="gray").probability(sky="rain")
     0.4909
     """
 

@@ -203,7 +203,7 @@ def same_thresholds(stored, expected):
     infinite = np.isinf(expected)
     if not np.array_equal(infinite, np.isinf(stored)):
         stored = np.full(len(expected), np.nan)
-    claim = "every threshold is the midpoint of its neighbours"
+    claim = "every threshold is the midpoint of its neighbors"
     return same(np.where(infinite, 0.0, stored), np.where(infinite, 0.0, expected), "thresholds", claim)
 
 

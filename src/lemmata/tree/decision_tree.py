@@ -1,7 +1,7 @@
 """Decision trees: a table parted by questions about single columns, each the best of its node.
 
 A node asks whether x ≤ t in one column, or whether a category is in a set, and is split where the impurity of the two sides,
-weighted by their rows, is least; thresholds are midpoints of neighbouring values. Impurities of class shares p, or of numbers
+weighted by their rows, is least; thresholds are midpoints of neighboring values. Impurities of class shares p, or of numbers
 y:
 
     Gini 1 − Σ p²     entropy −Σ p log₂ p     error 1 − max p     variance Σ (y − mean)²/n     absolute Σ |y − median|/n

@@ -1,4 +1,4 @@
-"""Growth functions against counted labellings: by linear programs, by enumeration of stumps and trees, by exact integers."""
+"""Growth functions against counted labelings: by linear programs, by enumeration of stumps and trees, by exact integers."""
 
 from itertools import permutations, product
 from math import comb, e, exp, log
@@ -27,8 +27,8 @@ def separable(X, y):
     return linprog(np.zeros(rows.shape[1]), A_ub=-rows, b_ub=-np.ones(len(X)), bounds=(None, None)).status == 0
 
 
-def stump_labellings(X):
-    """Return all labellings of rows by a threshold in one feature, as tuples of bools."""
+def stump_labelings(X):
+    """Return all labelings of rows by a threshold in one feature, as tuples of bools."""
     found = set()
     for column in X.T:
         for threshold in np.append(column.min() - 1, column):
@@ -37,8 +37,8 @@ def stump_labellings(X):
     return found
 
 
-def tree_labellings(X, leaves, classes, rows=None):
-    """Return all labellings of rows by trees with exactly so many leaves, splits that separate nothing included."""
+def tree_labelings(X, leaves, classes, rows=None):
+    """Return all labelings of rows by trees with exactly so many leaves, splits that separate nothing included."""
     rows = tuple(range(len(X))) if rows is None else rows
     if leaves == 1:
         return {tuple((row, c) for row in rows) for c in range(classes)}
@@ -48,7 +48,7 @@ def tree_labellings(X, leaves, classes, rows=None):
             left = tuple(row for row in rows if column[row] <= threshold)
             right = tuple(row for row in rows if column[row] > threshold)
             for some in range(1, leaves):
-                for a, b in product(tree_labellings(X, some, classes, left), tree_labellings(X, leaves - some, classes, right)):
+                for a, b in product(tree_labelings(X, some, classes, left), tree_labelings(X, leaves - some, classes, right)):
                     found.add(tuple(sorted(a + b)))
     return found
 
@@ -75,7 +75,7 @@ def test_cover_counts_half_spaces(m, d):
 
 
 def test_cover_is_the_maximum_over_all_point_sets():
-    line = np.column_stack([np.arange(5.0), np.zeros(5)])  # not in general position: fewer labellings, never more
+    line = np.column_stack([np.arange(5.0), np.zeros(5)])  # not in general position: fewer labelings, never more
     counted = sum(separable(line, np.array(y)) for y in product([-1.0, 1.0], repeat=5))
     assert counted == 10 < exp(log_cover(5, 2))
 
@@ -106,7 +106,7 @@ def test_classes_that_are_half_spaces_of_features():
 
 @pytest.mark.parametrize(("m", "d"), [(1, 3), (2, 1), (5, 1), (9, 2), (12, 3)])
 def test_stumps_are_counted(m, d):
-    found = stump_labellings(np.random.default_rng(m).normal(size=(m, d)))
+    found = stump_labelings(np.random.default_rng(m).normal(size=(m, d)))
     assert len(found) <= round(exp(log_stumps(m, d)))
     if d <= 2 and m > 4:  # few orders of many points share no cut
         assert len(found) == round(exp(log_stumps(m, d)))
@@ -119,7 +119,7 @@ def test_stump_vc_dimension():
     def shattered(v, d):
         orders = [np.arange(v)] + [np.array(order) for order in permutations(range(v))]
         tables = product(orders[1:], repeat=d - 1)
-        return any(len(stump_labellings(np.column_stack([orders[0], *table]))) == 2**v for table in tables)
+        return any(len(stump_labelings(np.column_stack([orders[0], *table]))) == 2**v for table in tables)
 
     for d, v in ((1, 2), (2, 3)):
         assert shattered(v, d)
@@ -135,13 +135,13 @@ def test_catalan_numbers():
 )
 def test_trees_are_counted(m, d, leaves, classes):
     X = np.random.default_rng(m).normal(size=(m, d))
-    assert len(tree_labellings(X, leaves, classes)) <= exp(log_trees(m, d, leaves, classes)) * (1 + 1e-12)
+    assert len(tree_labelings(X, leaves, classes)) <= exp(log_trees(m, d, leaves, classes)) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_votes_of_stumps_are_counted(rounds):
     X = np.random.default_rng(rounds).normal(size=(5, 1))
-    base = [np.where(labels, 1.0, -1.0) for labels in stump_labellings(X)]
+    base = [np.where(labels, 1.0, -1.0) for labels in stump_labelings(X)]
     weights = list(product([0.3, 1.0, 1.7, 2.9], repeat=rounds))
     found = {tuple((np.dot(w, votes) > 0).tolist()) for votes in product(base, repeat=rounds) for w in weights}
     assert len(found) <= exp(log_boosted_stumps(5, 1, rounds)) * (1 + 1e-12)

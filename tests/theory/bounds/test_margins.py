@@ -124,12 +124,12 @@ def test_trace_bounds_the_complexity_of_linear_functions():
 def test_massart_bounds_the_complexity_of_stumps():
     n = 12
     x = np.arange(n)
-    labellings = np.array([s * np.where(x >= t, 1.0, -1.0) for t in range(n) for s in (-1, 1)])
-    assert len(np.unique(labellings, axis=0)) == 2 * n == round(np.exp(log_stumps(n, 1)))
-    assert empirical_rademacher(labellings).value <= sqrt(2 * log_stumps(n, 1) / n)
+    labelings = np.array([s * np.where(x >= t, 1.0, -1.0) for t in range(n) for s in (-1, 1)])
+    assert len(np.unique(labelings, axis=0)) == 2 * n == round(np.exp(log_stumps(n, 1)))
+    assert empirical_rademacher(labelings).value <= sqrt(2 * log_stumps(n, 1) / n)
     weights = np.random.default_rng(0).dirichlet(np.ones(2 * n), size=50)
-    hull = np.vstack([labellings, weights @ labellings])
-    assert empirical_rademacher(hull).value == pytest.approx(empirical_rademacher(labellings).value, rel=1e-12)
+    hull = np.vstack([labelings, weights @ labelings])
+    assert empirical_rademacher(hull).value == pytest.approx(empirical_rademacher(labelings).value, rel=1e-12)
 
 
 @pytest.mark.parametrize(

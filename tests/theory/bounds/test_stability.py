@@ -36,7 +36,7 @@ def test_worked_numbers(found, expected):
     ("bound", "expected"),
     [
         pytest.param(lambda n: hinge(0.2, 1.0, n), [1.3415, 0.5523, 0.3105], id="λ=1"),
-        pytest.param(lambda n: nearest_neighbor_bound(0.1, 5, n, DELTA), [2.5821, 0.8814, 0.3470], id="5 neighbours"),
+        pytest.param(lambda n: nearest_neighbor_bound(0.1, 5, n, DELTA), [2.5821, 0.8814, 0.3470], id="5 neighbors"),
     ],
 )
 def test_vacuity_table(bound, expected):

@@ -6,7 +6,7 @@ from lemmata.theory.classes.arrangement import fewest_errors, positive_parts
 
 
 def test_arrangement_of_rows_that_repeat_and_cancel():
-    F = np.array([[1.0, 2.0], [2.0, 4.0], [-1.0, -2.0], [0.0, 0.0]])  # one line: three labellings
+    F = np.array([[1.0, 2.0], [2.0, 4.0], [-1.0, -2.0], [0.0, 0.0]])  # one line: three labelings
     assert positive_parts(F).astype(int).tolist() == [[0, 0, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]]
     assert positive_parts(F, zero=False).astype(int).tolist() == [[0, 0, 1, 0], [1, 1, 0, 0]]
     assert positive_parts(np.zeros((2, 2))).tolist() == [[False, False]]

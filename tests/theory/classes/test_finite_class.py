@@ -9,7 +9,7 @@ from lemmata.theory.classes.finite_class import EachErrs, FiniteClass, largest_s
 
 
 def dimension(table):
-    """Size of the largest set of columns on which all labellings occur, by looking at every set."""
+    """Size of the largest set of columns on which all labelings occur, by looking at every set."""
     n = table.shape[1]
     sizes = [k for k in range(n + 1) for c in combinations(range(n), k) if len({tuple(r) for r in table[:, list(c)]}) == 2**k]
     return max(sizes)

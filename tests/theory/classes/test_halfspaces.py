@@ -12,7 +12,7 @@ from lemmata.theory.classes.sauer import half_space_dichotomies
 
 
 def count_by_linear_programs(rows):
-    """Count the sign vectors y with yᵢ⟨u, rowᵢ⟩ ≥ 1 for some u: all labellings of points in general position."""
+    """Count the sign vectors y with yᵢ⟨u, rowᵢ⟩ ≥ 1 for some u: all labelings of points in general position."""
     signs = product([-1.0, 1.0], repeat=len(rows))
     limits, free = -np.ones(len(rows)), (None, None)
     return sum(linprog(np.zeros(rows.shape[1]), -np.array(y)[:, None] * rows, limits, bounds=free).status == 0 for y in signs)
@@ -109,7 +109,7 @@ def test_opposite_points_and_why_w_is_not_zero():
     by_angle = {tuple(cross @ [np.cos(t), np.sin(t)] > 1e-9) for t in np.arange(16) * np.pi / 8}
     assert {tuple(row) for row in H.dichotomies(cross)} == by_angle
     assert len(by_angle) == H.growth(4) == 8
-    refutation = H.refutes(cross, [0, 0, 0, 0])  # only w = 0 makes all False, which would be a ninth labelling
+    refutation = H.refutes(cross, [0, 0, 0, 0])  # only w = 0 makes all False, which would be a ninth labeling
     assert refutation.certificate().holds
     assert min(refutation.weights) > 0
     assert not ConesMeet(cross[:2], np.zeros(2, dtype=bool), [Fraction(1), Fraction(1)]).valid()  # these do not span the plane
@@ -136,7 +136,7 @@ def test_homogeneous_count_is_not_exceeded_by_opposite_and_repeated_points(d):
 def test_nearly_collinear_points_are_told_from_collinear_ones():
     H = Halfspaces(2)
     above = np.nextafter(2.0, 3.0)
-    for last, count in ((2.0, 6), (above, 8)):  # three points of a line have six labellings, of a triangle eight
+    for last, count in ((2.0, 6), (above, 8)):  # three points of a line have six labelings, of a triangle eight
         X = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, last]])
         assert len(H.dichotomies(X)) == count
         h = H.realizes(X, [1, 0, 1])
@@ -163,7 +163,7 @@ def test_any_scale_and_any_linear_map(scale):
 
 @pytest.mark.parametrize("H", [Halfspaces(2), Halfspaces(3), HomogeneousHalfspaces(3)], ids=str)
 @pytest.mark.parametrize("grid", [False, True])
-def test_fewest_errors_against_all_labellings_of_more_points(H, grid):
+def test_fewest_errors_against_all_labelings_of_more_points(H, grid):
     rng = np.random.default_rng(1)
     for _ in range(4):
         X = rng.integers(-2, 3, size=(14, H.d)).astype(float) if grid else rng.normal(size=(14, H.d))

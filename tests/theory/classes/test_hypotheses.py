@@ -1,4 +1,4 @@
-"""What all hypothesis classes promise: each labelling has a witness or a refutation, and the answers agree with brute force."""
+"""What all hypothesis classes promise: each labeling has a witness or a refutation, and the answers agree with brute force."""
 
 from dataclasses import replace
 from functools import cache
@@ -46,7 +46,7 @@ def feasible(rows, limits):
 
 
 def by_linear_programs(X):
-    """Labellings by affine half-spaces: some (w, b) has ⟨w, x⟩ + b ≥ 1 on the True points and ≤ 0 on the others."""
+    """Labelings by affine half-spaces: some (w, b) has ⟨w, x⟩ + b ≥ 1 on the True points and ≤ 0 on the others."""
     A = np.hstack([X, np.ones((len(X), 1))])
     return {
         y for y in product([False, True], repeat=len(X)) if feasible(np.where(y, -1, 1)[:, None] * A, np.where(y, -1.0, 0.0))
@@ -97,14 +97,14 @@ def sets_of_points(d, seed=0):
 
 @cache
 def examples(H, d, brute, seed=0):
-    """The sets of points with their labellings; linear programs take time, so each is asked once."""
+    """The sets of points with their labelings; linear programs take time, so each is asked once."""
     return [(X, brute(X)) for X in sets_of_points(d, seed)]
 
 
 @pytest.mark.item("LRN-10", "LRN-13", "LRN-14", "LRN-15", "LRN-16")
 @pytest.mark.parametrize(("H", "d", "brute"), CLASSES, ids=IDS)
 @pytest.mark.parametrize("seed", range(2))
-def test_each_labelling_has_a_witness_or_a_refutation_as_brute_force_says(H, d, brute, seed):
+def test_each_labeling_has_a_witness_or_a_refutation_as_brute_force_says(H, d, brute, seed):
     for X, expected in examples(H, d, brute, seed):
         found = H.dichotomies(X)
         assert [tuple(row) for row in found] == sorted(expected)
@@ -169,7 +169,7 @@ def test_minimum_of_errors_is_that_of_brute_force(H, d, brute, weighted):
 
 
 @pytest.mark.parametrize(("H", "d", "brute"), CLASSES, ids=IDS)
-def test_no_points_have_one_labelling(H, d, brute):
+def test_no_points_have_one_labeling(H, d, brute):
     none = np.zeros((0, d))
     assert H.dichotomies(none).shape == (1, 0)
     assert H.shatters(none)

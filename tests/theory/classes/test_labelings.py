@@ -1,9 +1,9 @@
-"""Points, labels and labellings: what is read as what, and what is refused."""
+"""Points, labels and labelings: what is read as what, and what is refused."""
 
 import numpy as np
 import pytest
 
-from lemmata.theory.classes.labellings import as_labels, as_points, as_weights, first_missing, sorted_labellings
+from lemmata.theory.classes.labelings import as_labels, as_points, as_weights, first_missing, sorted_labelings
 
 
 def test_labels_of_any_two_kinds():
@@ -33,10 +33,10 @@ def test_points_and_weights_that_are_none():
 
 
 @pytest.mark.parametrize("m", [3, 20, 70])
-def test_first_missing_labelling_of_many_points(m):
+def test_first_missing_labeling_of_many_points(m):
     numbers = [0, 1, 2, 4]
     rows = np.array([[n >> (m - 1 - j) & 1 if m - 1 - j < 60 else 0 for j in range(m)] for n in numbers], dtype=bool)
-    np.testing.assert_array_equal(sorted_labellings(rows[[3, 1, 0, 0, 2]], m), rows)
+    np.testing.assert_array_equal(sorted_labelings(rows[[3, 1, 0, 0, 2]], m), rows)
     missing = first_missing(rows)
     np.testing.assert_array_equal(np.flatnonzero(missing), [m - 2, m - 1])  # 3
     np.testing.assert_array_equal(np.flatnonzero(first_missing(rows[:3])), [m - 2, m - 1])

@@ -51,7 +51,7 @@ def test_a_wrong_refutation_is_noticed():
     assert not InsideBox(x, ~labels, 1, np.array([0]), np.array([2])).valid()
 
 
-def test_threshold_falls_between_neighbouring_floats():
+def test_threshold_falls_between_neighboring_floats():
     a = 1.0
     b = np.nextafter(a, 2.0)
     for H in (Thresholds(), Intervals()):

@@ -1,4 +1,4 @@
-"""Rectangles: sixteen labellings of the diamond, never thirty-two of five points, growth over all permutations."""
+"""Rectangles: sixteen labelings of the diamond, never thirty-two of five points, growth over all permutations."""
 
 from itertools import permutations, product
 
@@ -11,8 +11,8 @@ from lemmata.theory.classes.sauer import sauer_bound
 DIAMOND = np.array([[0.0, 1.0], [0.0, -1.0], [1.0, 0.0], [-1.0, 0.0]])
 
 
-def box_labellings(X):
-    """A labelling is realized if and only if no negative point is in the box of the positive ones."""
+def box_labelings(X):
+    """A labeling is realized if and only if no negative point is in the box of the positive ones."""
     found = set()
     for labels in product([False, True], repeat=len(X)):
         P = X[np.array(labels)]
@@ -24,10 +24,10 @@ def box_labellings(X):
 
 
 @pytest.mark.item("LRN-14")
-def test_diamond_has_sixteen_labellings_and_five_points_never_thirty_two():
+def test_diamond_has_sixteen_labelings_and_five_points_never_thirty_two():
     H = Rectangles(2)
     assert H.vc_dim == 4
-    assert len(H.dichotomies(DIAMOND)) == len(box_labellings(DIAMOND)) == 16
+    assert len(H.dichotomies(DIAMOND)) == len(box_labelings(DIAMOND)) == 16
     shattered = H.shatters(DIAMOND)
     assert shattered
     assert shattered.certificate().holds
@@ -44,7 +44,7 @@ def test_diamond_has_sixteen_labellings_and_five_points_never_thirty_two():
         assert refutation.certificate().holds
         assert H.realizes(X, refutation.labels) is None
     assert max(counts) == 28
-    assert counts[0] == len(box_labellings(np.random.default_rng(0).normal(size=(5, 2))))
+    assert counts[0] == len(box_labelings(np.random.default_rng(0).normal(size=(5, 2))))
 
 
 @pytest.mark.item("LRN-14", "LRN-19")
@@ -64,7 +64,7 @@ def test_growth_in_the_plane_is_the_maximum_over_all_permutations(m):
         X = np.column_stack([np.arange(m), p[k]]).astype(float)
         assert len(Rectangles(2).dichotomies(X)) == total[k]
         if m < 7:
-            assert len(box_labellings(X)) == total[k]
+            assert len(box_labelings(X)) == total[k]
 
 
 @pytest.mark.item("LRN-14")

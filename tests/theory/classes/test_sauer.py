@@ -105,7 +105,7 @@ def test_covers_count_and_the_printed_bound():
             assert count <= sauer_bound(m, d + 1)
             if m >= 2:
                 assert count <= m ** (d + 1)
-    assert half_space_dichotomies(1, 2) == 2 > 1**3  # one point has two labellings
+    assert half_space_dichotomies(1, 2) == 2 > 1**3  # one point has two labelings
     assert half_space_dichotomies(0, 2) == 1
 
 

@@ -420,7 +420,7 @@ def test_when_the_rows_left_out_prove_nothing(rows, model, reason):
     assert reason in guarantee(model.fit(*rows), *rows).inapplicable["out-of-bag, twice the members"]
 
 
-def test_leaving_one_out_of_the_neighbours(rows):
+def test_leaving_one_out_of_the_neighbors(rows):
     X, y = rows
     model = KNeighborsClassifier(3).fit(X, y)
     wrong = [KNeighborsClassifier(3).fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[[i]])[0] != y[i] for i in range(N)]

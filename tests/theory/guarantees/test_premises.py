@@ -322,9 +322,9 @@ def test_stumps_of_a_frame_are_quiet(rows):
     assert bounds[0]["margin of the vote"].value == bounds[1]["margin of the vote"].value
 
 
-def test_too_few_rows_for_the_neighbours(rows):
+def test_too_few_rows_for_the_neighbors(rows):
     model = KNeighborsClassifier(5).fit(rows[0][:5], rows[1][:5])
-    assert "5 neighbours" in guarantee(model, rows[0][:5], rows[1][:5]).inapplicable["leave one out"]
+    assert "5 neighbors" in guarantee(model, rows[0][:5], rows[1][:5]).inapplicable["leave one out"]
 
 
 def test_labels_that_the_model_does_not_know(rows):

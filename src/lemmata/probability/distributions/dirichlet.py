@@ -55,7 +55,7 @@ def log_dirichlet(parts, alpha):
 def log_polya(alpha, counts):
     """Return log Γ(A)/Γ(A + N) Π Γ(αₖ + cₖ)/Γ(αₖ) along the last axis, by Stirling's formula with its remainders.
 
-    The terms in which α and c stand alone have cancelled; the share of the largest category is taken as 1 − that of the rest.
+    The terms in which α and c stand alone have canceled; the share of the largest category is taken as 1 − that of the rest.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Growth functions: in how many ways a class can label m points, at most, as logarithms.
 
-G(m) is the largest number of different labellings that hypotheses of a class produce on any m points. A class that shatters
+G(m) is the largest number of different labelings that hypotheses of a class produce on any m points. A class that shatters
 no set of d + 1 points (its VC dimension is d) has G(m) ≤ Σ_{i≤d} C(m, i) (Sauer's lemma); use the sum itself, as the popular
 (em/d)ᵈ is larger, and false for m < d. Half-spaces reach Cover's count 2·Σ_{i≤d} C(m−1, i) exactly [1]: it is the maximum over
 all sets of points, so nothing needs to be in general position. Everything that is linear in fixed features (polynomials,
@@ -39,7 +39,7 @@ def log_sauer(m, d):
 
 
 def log_cover(m, d):
-    """Return ln 2·Σ_{i≤d} C(m−1, i): labellings of m points by affine half-spaces of a d-dimensional space.
+    """Return ln 2·Σ_{i≤d} C(m−1, i): labelings of m points by affine half-spaces of a d-dimensional space.
 
     For models without an intercept use the same count: theirs is smaller only if w = 0 is excluded, and a fit may end there.
 
@@ -75,7 +75,7 @@ def log_argmax_linear(m, d, classes):
 
 
 def log_polynomials(m, d, degree):
-    """Return ln of the labellings by the sign of a polynomial in d variables: half-spaces in C(d+p, p) − 1 monomials.
+    """Return ln of the labelings by the sign of a polynomial in d variables: half-spaces in C(d+p, p) − 1 monomials.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def log_polynomials(m, d, degree):
 
 
 def log_naive_bayes(m, d):
-    """Return ln of the labellings by Gaussian naive Bayes with two classes: half-spaces in the 2d features x and x².
+    """Return ln of the labelings by Gaussian naive Bayes with two classes: half-spaces in the 2d features x and x².
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def log_naive_bayes(m, d):
 
 
 def log_quadratic(m, d):
-    """Return ln of the labellings by a quadratic discriminant with two classes: half-spaces in d(d+3)/2 features.
+    """Return ln of the labelings by a quadratic discriminant with two classes: half-spaces in d(d+3)/2 features.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def log_quadratic(m, d):
 
 
 def log_stumps(m, d):
-    """Return ln(2d(m−1) + 2): labellings by one threshold in one of d features, either side positive.
+    """Return ln(2d(m−1) + 2): labelings by one threshold in one of d features, either side positive.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def log_catalan(j):
 
 
 def log_trees(m, d, leaves, classes=2):
-    """Return ln Catalan(L−1)·(d(m−1))^(L−1)·K^L: labellings by decision trees with L leaves and thresholds anywhere.
+    """Return ln Catalan(L−1)·(d(m−1))^(L−1)·K^L: labelings by decision trees with L leaves and thresholds anywhere.
 
     Parameters
     ----------
@@ -195,12 +195,12 @@ def log_trees(m, d, leaves, classes=2):
     """
     m, d, leaves = check_count(m, "m"), check_count(d, "d"), check_count(leaves, "leaves")
     classes = check_count(classes, "classes", 2)
-    splits = max(d * (m - 1), 1)  # one point cannot be split, and the only labellings are those of one leaf
+    splits = max(d * (m - 1), 1)  # one point cannot be split, and the only labelings are those of one leaf
     return log_catalan(leaves - 1) + (leaves - 1) * log(splits) + leaves * log(classes)
 
 
 def log_boosted_stumps(m, d, rounds):
-    """Return ln C(d(m−1)+T, T)·Cover(m, T): labellings by a weighted vote of T stumps.
+    """Return ln C(d(m−1)+T, T)·Cover(m, T): labelings by a weighted vote of T stumps.
 
     The stumps are one of C(d(m−1)+T, T) multisets up to sign and constants, and given them the vote is a half-space in T
     dimensions.

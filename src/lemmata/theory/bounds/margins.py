@@ -149,8 +149,8 @@ def empirical_rademacher(outputs, draws=10_000, delta=0.05, random_state=None):
     --------
     >>> empirical_rademacher([[1.0, 1.0], [-1.0, -1.0]]).value
     0.5
-    >>> labellings = [[1, 1], [1, -1], [-1, 1], [-1, -1]]
-    >>> empirical_rademacher(labellings).value
+    >>> labelings = [[1, 1], [1, -1], [-1, 1], [-1, -1]]
+    >>> empirical_rademacher(labelings).value
     1.0
     """
     check_delta(delta)

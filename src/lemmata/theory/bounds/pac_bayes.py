@@ -29,7 +29,7 @@ from lemmata.probability.gaussian_information import gaussian_kl
 from lemmata.theory.bounds.tails import check_count, check_delta, check_mean, exponential_upper, kl_upper, pac_bayes_constant
 
 SCALES = 24  # of the posterior, tried at a time
-REFINEMENTS = 4  # each between the neighbours of the best of the scales before: the last ones are within 0.1 %
+REFINEMENTS = 4  # each between the neighbors of the best of the scales before: the last ones are within 0.1 %
 
 
 def _checked(gibbs, divergence, n, delta):

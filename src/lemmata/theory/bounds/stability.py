@@ -11,7 +11,7 @@ Minimizing (1/n)Σℓ + λ‖f‖² with a σ-Lipschitz loss over a reproducing 
 intercept may be free, κ must hold surely, λ must be fixed before the data are seen. Beware of other parametrizations: a support
 vector machine's C is λ = 1/(2nC), ridge's α is λ = α/n. With C or α fixed, β does not shrink and the bound grows with √n.
 
-For k nearest neighbours with leave-one-out error L, E(risk − L)² ≤ 1/(2n) + 6k/(n−1), and Chebyshev does the rest.
+For k nearest neighbors with leave-one-out error L, E(risk − L)² ≤ 1/(2n) + 6k/(n−1), and Chebyshev does the rest.
 
 Bousquet & Elisseeff, JMLR 2 (2002). Rogers & Wagner, Annals of Statistics 6 (1978).
 """
@@ -102,12 +102,12 @@ def ridge_stability(kappa, penalty, n, target=1.0):
 
 
 def nearest_neighbor_bound(loo, k, n, delta):
-    """Bound the risk of k nearest neighbours by L + √((1/(2n) + 6k/(n−1))/δ).
+    """Bound the risk of k nearest neighbors by L + √((1/(2n) + 6k/(n−1))/δ).
 
     Parameters
     ----------
     loo : Leave-one-out error L.
-    k : Number of neighbours.
+    k : Number of neighbors.
     n : Number of training points, at least 2.
     delta : Probability of failure.
 

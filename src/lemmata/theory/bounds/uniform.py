@@ -1,7 +1,7 @@
 """Uniform bounds: the risk of every hypothesis of an infinite class at once, by what the class can do to finitely many points.
 
 A second, imaginary sample (the ghost) replaces the risk by errors on points; given the points of both samples, only the G(m)
-labellings of the growth function matter, and which points fell into which sample is a random permutation. That is all of
+labelings of the growth function matter, and which points fell into which sample is a random permutation. That is all of
 Vapnik and Chervonenkis' proof; their bound, and its relatives, then relax the tail of the permutation to an exponential.
 
 `hypergeometric_bound` does not relax it [1]. With a ghost of g points fixed in advance, let K' be the least k' with

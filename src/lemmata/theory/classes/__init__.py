@@ -1,1 +1,1 @@
-"""Hypothesis classes: which labellings of points they can produce, exactly, and how large they are."""
+"""Hypothesis classes: which labelings of points they can produce, exactly, and how large they are."""

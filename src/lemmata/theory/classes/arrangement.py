@@ -2,13 +2,13 @@
 
 A vector u labels the rows vᵢ of a matrix by ⟨u, vᵢ⟩ > 0. As u moves, labels change where ⟨u, vᵢ⟩ = 0, planes that cut the space
 of all u into cones. Let the rows have rank r. The closure of every cone holds one of its extreme rays, a u orthogonal to r − 1
-independent rows [1]; near this ray the rows off its plane keep their sides, and the rows in its plane take every labelling that
+independent rows [1]; near this ray the rows off its plane keep their sides, and the rows in its plane take every labeling that
 they take among themselves, in rank r − 1. So
 
-    labellings(V) = ∪ over rays u and −u:  {sides of the rows off the plane of u} × labellings(rows in the plane of u),
+    labelings(V) = ∪ over rays u and −u:  {sides of the rows off the plane of u} × labelings(rows in the plane of u),
 
 a recursion that needs no general position: repeated, collinear and opposite rows come out right. There are at most C(m, r − 1)
-rays, and r − 1 rows that are alone in their plane are independent and take all labellings. The cheapest labelling comes from
+rays, and r − 1 rows that are alone in their plane are independent and take all labelings. The cheapest labeling comes from
 the same recursion with a minimum in place of the union.
 
 [1] Björner et al., Oriented Matroids (1999), ch. 4.
@@ -21,14 +21,14 @@ from math import comb, lcm
 import numpy as np
 
 from lemmata.theory.classes.exact import independent_columns, integers, normal_signs, orthogonal, primitive, solve
-from lemmata.theory.classes.labellings import all_labellings, sorted_labellings
+from lemmata.theory.classes.labelings import all_labelings, sorted_labelings
 
 SIDES = 1_000_000_000  # sides of points to be looked at, rays × points: about two minutes
 AT_ONCE = 2**22  # labels held in memory
 
 
 def positive_parts(F, zero=True):
-    """Return the distinct labellings {i : ⟨u, Fᵢ⟩ > 0} of the rows, over all u, (k, m).
+    """Return the distinct labelings {i : ⟨u, Fᵢ⟩ > 0} of the rows, over all u, (k, m).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def positive_parts(F, zero=True):
     _, F, V = _reduced(F)
     found = [np.zeros((int(zero), m), dtype=bool)]
     if F.shape[1]:
-        inner = all_labellings(F.shape[1] - 1)
+        inner = all_labelings(F.shape[1] - 1)
         for subsets, sides in _rays(F, V):
             sides = np.unique(sides, axis=0)
             held = sides == 0
@@ -53,13 +53,13 @@ def positive_parts(F, zero=True):
             spread = np.repeat(both[:, None], len(inner), axis=1)
             where = np.argsort(~np.concatenate([held[usual]] * 2), axis=1, kind="stable")[:, None, : subsets.shape[1]]
             np.put_along_axis(spread, np.broadcast_to(where, (len(spread), *inner.shape)), inner[None], axis=2)
-            found.append(sorted_labellings(spread, m))
+            found.append(sorted_labelings(spread, m))
             for side, inside in zip(sides[~usual], held[~usual], strict=True):
                 parts = positive_parts(F[inside])
                 rows = np.repeat(np.stack([side, -side]) > 0, len(parts), axis=0)
                 rows[:, inside] = np.tile(parts, (2, 1))
                 found.append(rows)
-    return sorted_labellings(np.concatenate(found), m)
+    return sorted_labelings(np.concatenate(found), m)
 
 
 def fewest_errors(F, if_true, if_false, zero=True):

@@ -1,7 +1,7 @@
 """Sets of at most n points: the class that reaches Sauer's bound.
 
 h is True on n points or fewer. Any n points are shattered, and n + 1 cannot all be True, so the dimension is n, and m points
-have Σ_{i≤n} C(m, i) labellings, Sauer's bound with equality. The fewest errors: the n largest positive gains (weight of the
+have Σ_{i≤n} C(m, i) labelings, Sauer's bound with equality. The fewest errors: the n largest positive gains (weight of the
 True labels of a point, minus weight of its False ones).
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from lemmata.theory.bounds.tails import check_count
 from lemmata.theory.classes.hypotheses import EmpiricalMinimum, HypothesisClass, Refutation
-from lemmata.theory.classes.labellings import as_labels, as_points, as_weights, check_size, gains, sorted_labellings
+from lemmata.theory.classes.labelings import as_labels, as_points, as_weights, check_size, gains, sorted_labelings
 from lemmata.theory.classes.sauer import sauer_bound
 
 
@@ -100,7 +100,7 @@ class AtMostNPoints(HypothesisClass):
         return f"AtMostNPoints({self.n})"
 
     def dichotomies(self, points):
-        """Return the distinct labellings of the points that the class realizes, in lexicographic order, (k, m)."""
+        """Return the distinct labelings of the points that the class realizes, in lexicographic order, (k, m)."""
         points = self.as_points(points)
         values, where = np.unique(points, return_inverse=True, axis=0)
         n, rows = len(values), []
@@ -109,7 +109,7 @@ class AtMostNPoints(HypothesisClass):
             chosen = np.array(list(combinations(range(n), size)), dtype=int).reshape(comb(n, size), size)
             rows.append(np.zeros((len(chosen), n), dtype=bool))
             np.put_along_axis(rows[-1], chosen, True, axis=1)
-        return sorted_labellings(np.concatenate(rows)[:, where.ravel()], len(points))
+        return sorted_labelings(np.concatenate(rows)[:, where.ravel()], len(points))
 
     def realizes(self, points, labels):
         """Return the set of the positive points (`FewPoints`) if it is in the class and misses the negative ones, else None."""
@@ -141,7 +141,7 @@ class AtMostNPoints(HypothesisClass):
         return isinstance(refutation, TooManyPoints) and refutation.n == self.n
 
     def unshattered(self, points):
-        """Return a labelling of at least n + 1 points that is not realized: all True, or equal points labelled differently."""
+        """Return a labeling of at least n + 1 points that is not realized: all True, or equal points labeled differently."""
         points = self.as_points(points)
         _, where = np.unique(points, return_inverse=True, axis=0)
         repeated = np.flatnonzero(np.bincount(where.ravel())[where.ravel()] > 1)

@@ -17,7 +17,7 @@ import numpy as np
 
 from lemmata.theory.bounds.tails import check_count
 from lemmata.theory.classes.hypotheses import EmpiricalMinimum, HypothesisClass, Refutation
-from lemmata.theory.classes.labellings import as_labels, as_weights, sorted_labellings
+from lemmata.theory.classes.labelings import as_labels, as_weights, sorted_labelings
 
 SETS = 2_000_000  # subsets of a domain that an exhaustive count may look at: about a minute
 
@@ -155,8 +155,8 @@ class FiniteClass(HypothesisClass):
         return np.array([h.predict(points) for h in self.hypotheses], dtype=bool).reshape(len(self), len(points))
 
     def dichotomies(self, points):
-        """Return the distinct labellings of the points that the class realizes, in lexicographic order, (k, m)."""
-        return sorted_labellings(self.table(points), len(points))
+        """Return the distinct labelings of the points that the class realizes, in lexicographic order, (k, m)."""
+        return sorted_labelings(self.table(points), len(points))
 
     def realizes(self, points, labels):
         """Return the first hypothesis that gives these labels to the points, or None."""
@@ -201,10 +201,10 @@ class FiniteClass(HypothesisClass):
         return self.domain
 
     def _whole(self):
-        return sorted_labellings(self.table(self.whole_domain()), len(self.domain))
+        return sorted_labelings(self.table(self.whole_domain()), len(self.domain))
 
     def growth(self, m):
-        """Return the largest number of labellings of m points of the domain, by looking at all sets of m points."""
+        """Return the largest number of labelings of m points of the domain, by looking at all sets of m points."""
         m, rows = check_count(m, "m", 0), self._whole()
         n = rows.shape[1]
         if m >= n:  # more points than the domain has can only repeat some
@@ -213,7 +213,7 @@ class FiniteClass(HypothesisClass):
             raise ValueError(f"The domain of {n} points has more than {SETS} sets of {m} points: take a part of it.")
         largest = 0
         for chosen in combinations(range(n), m):
-            largest = max(largest, len(sorted_labellings(rows[:, chosen], m)))
+            largest = max(largest, len(sorted_labelings(rows[:, chosen], m)))
             if largest == min(2**m, len(rows)):
                 break
         return largest

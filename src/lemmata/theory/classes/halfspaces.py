@@ -1,16 +1,16 @@
 """Half-spaces: the points on one side of a plane.
 
 h(x) = True if ⟨w, x⟩ + b > 0; a point on the plane is False. With rows vᵢ = (xᵢ, 1) this is ⟨u, vᵢ⟩ > 0 for u = (w, b). The
-planes of homogeneous half-spaces hold the origin: b = 0, vᵢ = xᵢ, and w ≠ 0. Which labellings of finitely many points there
-are is a question about an arrangement of planes, answered exactly; each labelling has a half-space that gives it, or a proof
+planes of homogeneous half-spaces hold the origin: b = 0, vᵢ = xᵢ, and w ≠ 0. Which labelings of finitely many points there
+are is a question about an arrangement of planes, answered exactly; each labeling has a half-space that gives it, or a proof
 that none does: the convex hulls (for b = 0, the cones) of its two sides meet.
 
 Half-spaces of R^d have dimension d + 1, by Radon's theorem, and homogeneous ones d: of d + 1 points with Σ λᵢ xᵢ = 0, those
 with λᵢ > 0 cannot be all the True ones, as Σ λᵢ⟨w, xᵢ⟩ would be positive and not zero. In both cases growth is Cover's count.
 For affine half-spaces a point on the plane makes no difference, since the plane can be moved off it. Homogeneous planes cannot
-be moved, and points x and −x may both be False; the count π_d still holds. A new point y splits a labelling only if some w ≠ 0
-with ⟨w, y⟩ = 0 gives it too, so that π_d(m + 1) ≤ π_d(m) + π_{d−1}(m); or the labelling is "all False", given by some w and −w
-alone, but then the m ≥ d points lie in a hyperplane and with y have 2π_{d−1}(m) + 2 labellings at most, which is no more. With
+be moved, and points x and −x may both be False; the count π_d still holds. A new point y splits a labeling only if some w ≠ 0
+with ⟨w, y⟩ = 0 gives it too, so that π_d(m + 1) ≤ π_d(m) + π_{d−1}(m); or the labeling is "all False", given by some w and −w
+alone, but then the m ≥ d points lie in a hyperplane and with y have 2π_{d−1}(m) + 2 labelings at most, which is no more. With
 w = 0 in the class the count would be wrong: on ±e₁, ±e₂ it is 8, all of them taken, and w = 0 would add a ninth, "all False".
 """
 
@@ -24,7 +24,7 @@ from lemmata.theory.bounds.tails import check_count
 from lemmata.theory.classes.arrangement import fewest_errors, positive_parts
 from lemmata.theory.classes.exact import EPS, alternative, dependence, independent_columns, integers
 from lemmata.theory.classes.hypotheses import EmpiricalMinimum, HypothesisClass, Refutation
-from lemmata.theory.classes.labellings import as_labels, as_points, as_weights, gains, sorted_labellings
+from lemmata.theory.classes.labelings import as_labels, as_points, as_weights, gains, sorted_labelings
 from lemmata.theory.classes.radon import HullsMeet, combination, lifted, radon_partition
 from lemmata.theory.classes.sauer import half_space_dichotomies
 
@@ -123,11 +123,11 @@ class _Halfspaces(HypothesisClass):
         return as_points(points, self.d)
 
     def dichotomies(self, points):
-        """Return the distinct labellings of the points that the class realizes, in lexicographic order, (k, m)."""
+        """Return the distinct labelings of the points that the class realizes, in lexicographic order, (k, m)."""
         points = self.as_points(points)
         different, where = np.unique(points, axis=0, return_inverse=True)
         F = self._rows(different)
-        return sorted_labellings(positive_parts(F, zero=_leaves_room(F))[:, where.ravel()], len(points))
+        return sorted_labelings(positive_parts(F, zero=_leaves_room(F))[:, where.ravel()], len(points))
 
     def realizes(self, points, labels):
         """Return a `Halfspace` that gives these labels to the points, or None."""
@@ -138,7 +138,7 @@ class _Halfspaces(HypothesisClass):
         return self._decide(points, labels)[1]
 
     def growth(self, m):
-        """Return Cover's count, the most labellings that m points can have."""
+        """Return Cover's count, the most labelings that m points can have."""
         return half_space_dichotomies(m, self.d, self._homogeneous)
 
     def erm(self, X, y, sample_weight=None):
@@ -200,7 +200,7 @@ class Halfspaces(_Halfspaces):
         return isinstance(refutation, HullsMeet)
 
     def unshattered(self, points):
-        """Return a labelling of at least d + 2 points that is not realized, by Radon's theorem, as a `HullsMeet`."""
+        """Return a labeling of at least d + 2 points that is not realized, by Radon's theorem, as a `HullsMeet`."""
         return radon_partition(self.as_points(points))
 
     def _decide(self, points, labels):
@@ -263,7 +263,7 @@ class HomogeneousHalfspaces(_Halfspaces):
         return isinstance(refutation, ConesMeet)
 
     def unshattered(self, points):
-        """Return a labelling of at least d + 1 points that is not realized, from a linear dependence, as a `ConesMeet`."""
+        """Return a labeling of at least d + 1 points that is not realized, from a linear dependence, as a `ConesMeet`."""
         points = self.as_points(points)
         weights = dependence(integers(points))
         if weights is None:

@@ -1,11 +1,11 @@
-"""Hypothesis classes: which labellings of finitely many points a class of classifiers can produce, with proofs.
+"""Hypothesis classes: which labelings of finitely many points a class of classifiers can produce, with proofs.
 
-A hypothesis h says True or False of a point. On a set C = (x₁, …, xₘ) a class H leaves its *restriction*, the set of labellings
-H_C = {(h(x₁), …, h(xₘ)) : h ∈ H}, and H *shatters* C if all 2ᵐ labellings are there. The size of the largest shattered set
+A hypothesis h says True or False of a point. On a set C = (x₁, …, xₘ) a class H leaves its *restriction*, the set of labelings
+H_C = {(h(x₁), …, h(xₘ)) : h ∈ H}, and H *shatters* C if all 2ᵐ labelings are there. The size of the largest shattered set
 is the Vapnik-Chervonenkis dimension of H, and its growth function π(m) is the largest |H_C| over the sets C of m points [1].
 
 Each question has two possible answers and each answer has a proof that can be checked without the program that found it:
-a labelling is realized, and a hypothesis of the class shows it; or it is not, and a `Refutation` shows that - weights that make
+a labeling is realized, and a hypothesis of the class shows it; or it is not, and a `Refutation` shows that - weights that make
 two hulls meet, a negative point inside the box of the positive ones, one error of every hypothesis of a finite class.
 
 [1] Vapnik & Chervonenkis, Theory Probab. Appl. 16 (1971).
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.core.certificate import Certificate, Check
-from lemmata.theory.classes.labellings import all_labellings, as_points, first_missing, signs
+from lemmata.theory.classes.labelings import all_labelings, as_points, first_missing, signs
 
 WITNESSES = 16  # points of a set whose 2ᵐ witnesses are still listed
 
@@ -63,8 +63,8 @@ class Shattering:
     ----------
     cls : The hypothesis class.
     points : The set.
-    hypotheses : One hypothesis for each of the 2ᵐ labellings, in lexicographic order; None if the set is not shattered.
-    missing : First labelling that is not realized, or None.
+    hypotheses : One hypothesis for each of the 2ᵐ labelings, in lexicographic order; None if the set is not shattered.
+    missing : First labeling that is not realized, or None.
     refutation : Proof that it is not, or None.
 
     Examples
@@ -76,7 +76,7 @@ class Shattering:
     >>> print(result.certificate())
     shattered: certificate holds (proof)
       check      value     limit  kind   claim
-      witnesses  0.0e+00 ≤ 0e+00  proof  each of the 2^2 labellings is the prediction of a hypothesis of the class
+      witnesses  0.0e+00 ≤ 0e+00  proof  each of the 2^2 labelings is the prediction of a hypothesis of the class
     """
 
     cls: Any
@@ -96,11 +96,11 @@ class Shattering:
             value = 0.0 if same and self.cls.accepts(self.refutation) and self.refutation.valid() else 1.0
             return Certificate(Check("refutation", value, 0.0, "proof", claim), subject="not shattered")
         m = len(self.points)
-        wanted = all_labellings(m)
+        wanted = all_labelings(m)
         wrong = abs(len(wanted) - len(self.hypotheses))
         for h, labels in zip(self.hypotheses, wanted, strict=False):
             wrong += not (self.cls.contains(h) and np.array_equal(h.predict(self.points), labels))
-        claim = f"each of the 2^{m} labellings is the prediction of a hypothesis of the class"
+        claim = f"each of the 2^{m} labelings is the prediction of a hypothesis of the class"
         return Certificate(Check("witnesses", float(wrong), 0.0, "proof", claim), subject="shattered")
 
 
@@ -135,7 +135,7 @@ class EmpiricalMinimum:
 class HypothesisClass:
     """Base of the hypothesis classes.
 
-    A class supplies the methods below; `unshattered` only if a proof gives a labelling that is missing on any `vc_dim` + 1
+    A class supplies the methods below; `unshattered` only if a proof gives a labeling that is missing on any `vc_dim` + 1
     points. The rest follows from them.
 
     Examples
@@ -150,7 +150,7 @@ class HypothesisClass:
         return as_points(points)
 
     def dichotomies(self, points):
-        """Return the distinct labellings of the points that the class realizes, in lexicographic order, (k, m)."""
+        """Return the distinct labelings of the points that the class realizes, in lexicographic order, (k, m)."""
         raise NotImplementedError
 
     def realizes(self, points, labels):
@@ -170,10 +170,10 @@ class HypothesisClass:
         raise NotImplementedError
 
     def unshattered(self, points):
-        """Return the `Refutation` of a labelling of these points, more than `vc_dim`; None if no proof gives one."""
+        """Return the `Refutation` of a labeling of these points, more than `vc_dim`; None if no proof gives one."""
 
     def growth(self, m):
-        """Return the largest number of labellings of m points, an exact integer."""
+        """Return the largest number of labelings of m points, an exact integer."""
         raise NotImplementedError
 
     @property
@@ -186,11 +186,11 @@ class HypothesisClass:
         raise NotImplementedError
 
     def shatters(self, points):
-        """Say whether the class gives all 2ᵐ labellings to the points, with the proof of either answer.
+        """Say whether the class gives all 2ᵐ labelings to the points, with the proof of either answer.
 
         Returns
         -------
-        result : `Shattering`, true in a condition; it holds the witnesses, or the first labelling missing and its refutation.
+        result : `Shattering`, true in a condition; it holds the witnesses, or the first labeling missing and its refutation.
         """
         points = self.as_points(points)
         missing = first_missing(self.dichotomies(points))
@@ -198,6 +198,6 @@ class HypothesisClass:
             return Shattering(self, points, None, missing, self.refutes(points, missing))
         if len(points) > WITNESSES:
             raise ValueError(
-                f"All labellings of {len(points)} points are realized; witnesses are listed up to {WITNESSES} points."
+                f"All labelings of {len(points)} points are realized; witnesses are listed up to {WITNESSES} points."
             )
-        return Shattering(self, points, [self.realizes(points, labels) for labels in all_labellings(len(points))], None, None)
+        return Shattering(self, points, [self.realizes(points, labels) for labels in all_labelings(len(points))], None, None)

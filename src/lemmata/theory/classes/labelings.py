@@ -1,13 +1,13 @@
-"""Points, labels and labellings: what all hypothesis classes read and write.
+"""Points, labels and labelings: what all hypothesis classes read and write.
 
-A labelling of m points is a row of m booleans. Sets of labellings are arrays without repetition in lexicographic order, False
+A labeling of m points is a row of m booleans. Sets of labelings are arrays without repetition in lexicographic order, False
 before True, which is the order of the binary numbers that the rows spell.
 """
 
 import numpy as np
 
-DIGITS = 62  # of a labelling that is written as one integer
-LABELS = 10**9  # labels in a list of labellings, one byte each
+DIGITS = 62  # of a labeling that is written as one integer
+LABELS = 10**9  # labels in a list of labelings, one byte each
 
 
 def as_points(points, d=None):
@@ -95,66 +95,66 @@ def gains(x, y, w):
 
 
 def check_size(count, m):
-    """Raise if a list of this many labellings of m points would not fit into memory.
+    """Raise if a list of this many labelings of m points would not fit into memory.
 
     Examples
     --------
     >>> check_size(2**10, 10)
     """
     if count * m > LABELS:
-        raise ValueError(f"These {m} points may have {count} labellings, too many to list: take fewer points.")
+        raise ValueError(f"These {m} points may have {count} labelings, too many to list: take fewer points.")
 
 
-def sorted_labellings(labellings, m):
-    """Return the distinct labellings of m points in lexicographic order, False before True, (k, m).
+def sorted_labelings(labelings, m):
+    """Return the distinct labelings of m points in lexicographic order, False before True, (k, m).
 
     Examples
     --------
-    >>> sorted_labellings([[True, False], [False, True], [True, False]], 2)
+    >>> sorted_labelings([[True, False], [False, True], [True, False]], 2)
     array([[False,  True],
            [ True, False]])
     """
     if not m:
         return np.zeros((1, 0), dtype=bool)
-    rows = np.asarray(labellings, dtype=bool).reshape(-1, m)
+    rows = np.asarray(labelings, dtype=bool).reshape(-1, m)
     if m <= DIGITS:  # one number for each row sorts much faster than rows
-        return _labellings(np.unique(rows @ (1 << np.arange(m)[::-1])), m)
+        return _labelings(np.unique(rows @ (1 << np.arange(m)[::-1])), m)
     return np.unpackbits(np.unique(np.packbits(rows, axis=1), axis=0), axis=1, count=m).astype(bool)
 
 
-def _labellings(numbers, m):
+def _labelings(numbers, m):
     """Write numbers with m binary digits, the highest first."""
     return (numbers[:, None] >> np.arange(m)[::-1] & 1).astype(bool)
 
 
-def all_labellings(m):
-    """Return all 2ᵐ labellings of m points in lexicographic order, (2ᵐ, m).
+def all_labelings(m):
+    """Return all 2ᵐ labelings of m points in lexicographic order, (2ᵐ, m).
 
     Examples
     --------
-    >>> all_labellings(2).astype(int).tolist()
+    >>> all_labelings(2).astype(int).tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1]]
     """
-    return _labellings(np.arange(2**m), m)
+    return _labelings(np.arange(2**m), m)
 
 
-def first_missing(labellings):
-    """Return the first labelling that is not among the given ones (distinct and in lexicographic order), or None.
+def first_missing(labelings):
+    """Return the first labeling that is not among the given ones (distinct and in lexicographic order), or None.
 
     Examples
     --------
     >>> first_missing(np.array([[False, False], [False, True], [True, True]]))
     array([ True, False])
     """
-    k, m = labellings.shape
+    k, m = labelings.shape
     if k == 2**m:
         return None
-    wrong = (labellings != _labellings(np.arange(k), m)).any(axis=1)
-    return _labellings(np.array([wrong.argmax() if wrong.any() else k]), m)[0]
+    wrong = (labelings != _labelings(np.arange(k), m)).any(axis=1)
+    return _labelings(np.array([wrong.argmax() if wrong.any() else k]), m)[0]
 
 
 def signs(labels):
-    """Write a labelling as a word of + and −.
+    """Write a labeling as a word of + and −.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Classes known only through an oracle: somebody who says of points and labels whether the class has a hypothesis for them.
 
 Whatever learns by minimizing errors is such an oracle: if its predictions on the points are the labels, they are realized. The
-labellings of m points are found by adding a point at a time and asking only for extensions of what was realized so far, so that
-the number of questions is at most 2·m·(number of labellings) rather than 2ᵐ.
+labelings of m points are found by adding a point at a time and asking only for extensions of what was realized so far, so that
+the number of questions is at most 2·m·(number of labelings) rather than 2ᵐ.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.theory.classes.hypotheses import HypothesisClass, Refutation
-from lemmata.theory.classes.labellings import as_labels, sorted_labellings
+from lemmata.theory.classes.labelings import as_labels, sorted_labelings
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,13 @@ class Oracle(HypothesisClass):
         return np.asarray(points)
 
     def dichotomies(self, points):
-        """Return the distinct labellings of the points that the oracle has, in lexicographic order, (k, m)."""
+        """Return the distinct labelings of the points that the oracle has, in lexicographic order, (k, m)."""
         points = self.as_points(points)
         found = [np.zeros(0, dtype=bool)]
         for m in range(1, len(points) + 1):
             longer = [np.append(labels, last) for labels in found for last in (False, True)]
             found = [labels for labels in longer if self.realizes(points[:m], labels) is not None]
-        return sorted_labellings(found, len(points))
+        return sorted_labelings(found, len(points))
 
     def realizes(self, points, labels):
         """Return the oracle's `Answer` if it is yes, else None."""

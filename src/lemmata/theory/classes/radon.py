@@ -15,7 +15,7 @@ import numpy as np
 
 from lemmata.theory.classes.exact import dependence, integers
 from lemmata.theory.classes.hypotheses import Refutation
-from lemmata.theory.classes.labellings import as_points
+from lemmata.theory.classes.labelings import as_points
 
 
 @dataclass(frozen=True)

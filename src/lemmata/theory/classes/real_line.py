@@ -14,7 +14,7 @@ import numpy as np
 
 from lemmata.theory.bounds.tails import check_count
 from lemmata.theory.classes.hypotheses import EmpiricalMinimum, HypothesisClass, Refutation
-from lemmata.theory.classes.labellings import as_labels, as_points, as_weights, gains, sorted_labellings
+from lemmata.theory.classes.labelings import as_labels, as_points, as_weights, gains, sorted_labelings
 from lemmata.theory.classes.rectangles import Rectangles
 
 
@@ -96,9 +96,9 @@ class Thresholds(HypothesisClass):
         return as_points(points, 1)
 
     def dichotomies(self, points):
-        """Return the distinct labellings of the points that the class realizes, in lexicographic order, (k, m)."""
+        """Return the distinct labelings of the points that the class realizes, in lexicographic order, (k, m)."""
         x = self.as_points(points)[:, 0]
-        return sorted_labellings(x < np.append(np.unique(x), np.inf)[:, None], len(x))
+        return sorted_labelings(x < np.append(np.unique(x), np.inf)[:, None], len(x))
 
     def realizes(self, points, labels):
         """Return a `Threshold` between the positive points and the negative ones above them, or None."""
@@ -126,7 +126,7 @@ class Thresholds(HypothesisClass):
         return isinstance(refutation, WrongOrder)
 
     def unshattered(self, points):
-        """Return a labelling of at least two points that is not realized: the highest positive, the others not."""
+        """Return a labeling of at least two points that is not realized: the highest positive, the others not."""
         points = self.as_points(points)
         if len(points) < 2:
             raise ValueError("A single point is shattered: give at least 2 points.")

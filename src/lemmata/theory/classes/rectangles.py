@@ -1,11 +1,11 @@
 """Rectangles with sides along the axes: products of d closed intervals.
 
-Rectangles realize a labelling of points if and only if the smallest box around the positive points holds no negative one.
+Rectangles realize a labeling of points if and only if the smallest box around the positive points holds no negative one.
 So 2d + 1 points are never shattered: choose for each coordinate a lowest and a highest point, at most 2d of them; another point
 lies in their box and cannot be excluded. The 2d points ±eᵢ are shattered; the dimension is 2d.
 
-Growth: with d = 1 an interval is empty or has two ends among m points, 1 + m(m + 1)/2. With d = 2 ties only lose labellings,
-and all that counts is the order of the points in y when they are sorted by x, a permutation p. The labellings whose first and
+Growth: with d = 1 an interval is empty or has two ends among m points, 1 + m(m + 1)/2. With d = 2 ties only lose labelings,
+and all that counts is the order of the points in y when they are sorted by x, a permutation p. The labelings whose first and
 last positive points by x are i < j differ in how many of the points between them they reach above both and below both, of
 which there are aᵢⱼ and bᵢⱼ, so that
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from lemmata.theory.bounds.tails import check_count
 from lemmata.theory.classes.hypotheses import EmpiricalMinimum, HypothesisClass, Refutation
-from lemmata.theory.classes.labellings import as_labels, as_points, as_weights, check_size, sorted_labellings
+from lemmata.theory.classes.labelings import as_labels, as_points, as_weights, check_size, sorted_labelings
 
 PERMUTATIONS = 9  # points of the plane for which all permutations were tried
 BOXES = 10_000_000  # ranges of the leading coordinates that the search for the best box may try: a few minutes
@@ -124,13 +124,13 @@ class Rectangles(HypothesisClass):
         return as_points(points, self.d)
 
     def dichotomies(self, points):
-        """Return the distinct labellings of the points that the class realizes, in lexicographic order, (k, m)."""
+        """Return the distinct labelings of the points that the class realizes, in lexicographic order, (k, m)."""
         points = self.as_points(points)
         m = len(points)
         check_size(min(2**m, _interval_growth(m) ** self.d), m)
         found = np.ones((1, m), dtype=bool)
         for x in points.T:
-            found = sorted_labellings(np.concatenate([_segments(x, inside) for inside in found]), m)
+            found = sorted_labelings(np.concatenate([_segments(x, inside) for inside in found]), m)
         return found
 
     def realizes(self, points, labels):
@@ -160,7 +160,7 @@ class Rectangles(HypothesisClass):
         return isinstance(refutation, InsideBox)
 
     def unshattered(self, points):
-        """Return a labelling of at least 2d + 1 points that is not realized: the extreme points positive, another not."""
+        """Return a labeling of at least 2d + 1 points that is not realized: the extreme points positive, another not."""
         points = self.as_points(points)
         labels = np.zeros(len(points), dtype=bool)
         labels[np.concatenate([points.argmin(axis=0), points.argmax(axis=0)])] = True
@@ -171,7 +171,7 @@ class Rectangles(HypothesisClass):
         return self.refutes(points, labels)
 
     def growth(self, m):
-        """Return the largest number of labellings of m points; beyond d = 1 known for m ≤ 2d, and for m ≤ 9 if d = 2."""
+        """Return the largest number of labelings of m points; beyond d = 1 known for m ≤ 2d, and for m ≤ 9 if d = 2."""
         m = check_count(m, "m", 0)
         if m <= 2 * self.d:
             return 2**m
@@ -250,7 +250,7 @@ def _best_segment(x, gain, floor):
 
 
 def _segments(x, inside):
-    """Return the labellings by closed intervals, the empty one included, of those points of the line that are inside."""
+    """Return the labelings by closed intervals, the empty one included, of those points of the line that are inside."""
     values = np.unique(x[inside])
     first, last = np.triu_indices(len(values))
     labels = inside & (x >= values[first][:, None]) & (x <= values[last][:, None])

@@ -1,6 +1,6 @@
-"""Counting labellings: Sauer's lemma, Cover's count for half-spaces, and the shattered subsets of a set, as exact integers.
+"""Counting labelings: Sauer's lemma, Cover's count for half-spaces, and the shattered subsets of a set, as exact integers.
 
-A class H leaves at most as many labellings on a set C as C has subsets that H shatters [1]. If the dimension of H is d, these
+A class H leaves at most as many labelings on a set C as C has subsets that H shatters [1]. If the dimension of H is d, these
 have at most d points, so that (Sauer's lemma [2])
 
     π(m) ≤ Σ_{i≤d} C(m, i)  ≤ (em/d)ᵈ  for m ≥ d ≥ 1,   and   Σ_{i≤d} C(m, i) ≤ mᵈ + 1  always.
@@ -20,7 +20,7 @@ from lemmata.theory.classes.finite_class import shattered_sets
 
 
 def sauer_bound(m, d):
-    """Return Σ_{i≤d} C(m, i), the most labellings of m points by a class of dimension d, an exact integer.
+    """Return Σ_{i≤d} C(m, i), the most labelings of m points by a class of dimension d, an exact integer.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def sauer_polynomial(m, d):
 
 
 def half_space_dichotomies(m, d, homogeneous=False):
-    """Return Cover's count of the labellings of m points of R^d in general position by half-spaces, an exact integer.
+    """Return Cover's count of the labelings of m points of R^d in general position by half-spaces, an exact integer.
 
     It is the most that any m points can have. Homogeneous half-spaces are {x : ⟨w, x⟩ > 0} with w ≠ 0.
 

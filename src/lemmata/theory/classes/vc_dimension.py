@@ -2,11 +2,11 @@
 
 From below, a shattered set of d points is a proof; its 2ᵈ witnesses can be checked one by one. The search looks at structured
 sets (basis, simplex, ± basis) and at random ones, and climbs: it replaces one point after another by a new one as long as the
-number of labellings does not fall.
+number of labelings does not fall.
 
-From above there are two kinds of proof. A theorem gives for any d + 1 points a labelling that is missing, with its refutation:
+From above there are two kinds of proof. A theorem gives for any d + 1 points a labeling that is missing, with its refutation:
 Radon's partition for half-spaces, a point inside the bounding box for rectangles, + − + for intervals. On a finite domain
-exhaustion is a proof: a list of unshattered sets, each with a missing labelling, such that every set of d + 1 points holds one
+exhaustion is a proof: a list of unshattered sets, each with a missing labeling, such that every set of d + 1 points holds one
 of them; subsets of shattered sets are shattered, so the search goes upward and tries a set only if all its subsets passed.
 """
 
@@ -21,7 +21,7 @@ from lemmata.core.random import generator
 from lemmata.theory.bounds.tails import check_count
 from lemmata.theory.classes.finite_class import FiniteClass, shattered_levels
 from lemmata.theory.classes.hypotheses import HypothesisClass, Shattering
-from lemmata.theory.classes.labellings import first_missing
+from lemmata.theory.classes.labelings import first_missing
 from lemmata.theory.classes.oracle import Oracle
 
 STARTS = 20  # random sets from which the search climbs, for each size
@@ -39,7 +39,7 @@ class VCDimension:
     upper : Size that no shattered set exceeds; infinity if no proof is known.
     witness : `Shattering` of the set found.
     domain : Finite domain to which the answer applies, or None for the whole space.
-    refuted : On a finite domain, unshattered sets (positions) and the `Refutation` of a labelling of each.
+    refuted : On a finite domain, unshattered sets (positions) and the `Refutation` of a labeling of each.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class VCDimension:
     >>> print(vc_dimension(Intervals(), [1, 2, 3, 4]).certificate())
     2 ≤ dimension ≤ 2: certificate holds (proof)
       check  value     limit  kind   claim
-      lower  0.0e+00 ≤ 0e+00  proof  a set of 2 points is shattered, with a witness per labelling
+      lower  0.0e+00 ≤ 0e+00  proof  a set of 2 points is shattered, with a witness per labeling
       upper  0.0e+00 ≤ 0e+00  proof  each of the 4 sets of 3 points holds an unshattered set
     """
 
@@ -67,9 +67,7 @@ class VCDimension:
         """Check the witnesses of the lower bound, and the proof of the upper bound: refutations, not the search."""
         shattered = self.witness.certificate()
         size = abs(len(self.witness.points) - self.lower) + (0.0 if self.witness and shattered.holds else 1.0)
-        checks = [
-            Check("lower", size, 0.0, "proof", f"a set of {self.lower} points is shattered, with a witness per labelling")
-        ]
+        checks = [Check("lower", size, 0.0, "proof", f"a set of {self.lower} points is shattered, with a witness per labeling")]
         if self.domain is not None:
             checks.append(self._exhausted())
         elif self.upper < inf:
@@ -97,7 +95,7 @@ class VCDimension:
                 bad += not self._proved(self.witness.cls.unshattered(points), points)
             except ValueError:  # the theorem needs more points
                 bad += 1
-        claim = f"a theorem refutes a labelling of any {int(self.upper) + 1} points, here of {TRIALS} random sets"
+        claim = f"a theorem refutes a labeling of any {int(self.upper) + 1} points, here of {TRIALS} random sets"
         return Check("upper", float(bad), 0.0, "proof", claim)
 
     def _proved(self, refutation, points):
@@ -152,7 +150,7 @@ def vc_dimension(cls, search=None, *, max_d=8, random_state=0):
 
 
 def _exhaustive(cls, domain, max_d):
-    """Go through the subsets of a finite domain and refute one labelling of each smallest one that is not shattered."""
+    """Go through the subsets of a finite domain and refute one labeling of each smallest one that is not shattered."""
     refuted = {}
 
     def shattered(chosen):

@@ -31,7 +31,7 @@ UNBOUNDED = {"KNeighborsClassifier", "RadiusNeighborsClassifier", "GaussianProce
 
 
 class Size(NamedTuple):
-    """How many labellings a class has: ln of the growth function, and the share of δ of the class among its nest."""
+    """How many labelings a class has: ln of the growth function, and the share of δ of the class among its nest."""
 
     what: str
     log_growth: Callable[[int], float]
@@ -39,7 +39,7 @@ class Size(NamedTuple):
 
 
 def size_of(sample: Sample) -> Size | str:
-    """Count the labellings of the class that the model was chosen from; or say why that cannot be done."""
+    """Count the labelings of the class that the model was chosen from; or say why that cannot be done."""
     structure, core, d, k = sample.structure, sample.structure.core, sample.columns, len(sample.classes)
     name, degree = structure.name, structure.degree
     if k < 2:
@@ -94,7 +94,7 @@ def size_of(sample: Sample) -> Size | str:
         or name == "ExtraTreesClassifier"
     ):
         return "models of this kind can label any points in any way (infinite VC dimension)"
-    return "the number of labellings of this kind of model is not known"
+    return "the number of labelings of this kind of model is not known"
 
 
 def stumps_of(core) -> int:

@@ -1,6 +1,6 @@
-"""A bound for nearest neighbours by leaving rows out one at a time.
+"""A bound for nearest neighbors by leaving rows out one at a time.
 
-One row more or less can change the vote only where it is among the k neighbours, so that the leave-one-out error cannot be far
+One row more or less can change the vote only where it is among the k neighbors, so that the leave-one-out error cannot be far
 from the risk in mean square [1]; Chebyshev's inequality makes it a bound. The errors left out are no independent trials: a
 binomial bound on their number is false.
 
@@ -19,7 +19,7 @@ LEFT_OUT = "leave one out"
 
 
 def neighbor_bounds(sample: Sample) -> Iterator[Bound | Missing]:
-    """Bound the risk of a vote of nearest neighbours by its leave-one-out error."""
+    """Bound the risk of a vote of nearest neighbors by its leave-one-out error."""
     structure, core = sample.structure, sample.structure.core
     if structure.name != "KNeighborsClassifier":
         return
@@ -33,7 +33,7 @@ def neighbor_bounds(sample: Sample) -> Iterator[Bound | Missing]:
         yield Missing(LEFT_OUT, f"the model was fitted to {core.n_samples_fit_} rows, and these are {sample.n}")
         return
     if core.n_neighbors >= sample.n:
-        yield Missing(LEFT_OUT, f"without a row there are no {core.n_neighbors} neighbours left among {sample.n} rows")
+        yield Missing(LEFT_OUT, f"without a row there are no {core.n_neighbors} neighbors left among {sample.n} rows")
         return
     if hasattr(core, "leave_one_out"):  # our own, which breaks ties by distance
         if not (core.sample_weight_ == 1).all():
@@ -48,7 +48,7 @@ def neighbor_bounds(sample: Sample) -> Iterator[Bound | Missing]:
     yield sample.bound(
         LEFT_OUT,
         lambda delta: nearest_neighbor_bound(error, core.n_neighbors, sample.n, delta),
-        "the number of neighbours and the distance were fixed before the rows were seen",
+        "the number of neighbors and the distance were fixed before the rows were seen",
         observed=error,
         reference="Rogers & Wagner (1978), with Chebyshev's inequality",
     )

@@ -17,7 +17,7 @@ MARGINAL = "rows have missing values, and each pattern of them has a boundary of
 
 @dataclass(frozen=True)
 class Sample:
-    """Labelled rows and what the model makes of them.
+    """Labeled rows and what the model makes of them.
 
     Attributes
     ----------
