@@ -240,6 +240,20 @@ def test_yes_and_no_in_two_columns_are_items():
     assert see(Table({"a": np.array([1.0, 1, 0]), "b": np.array([0.0, 1, 1])}), "x.csv").columns is None
 
 
+@pytest.mark.parametrize(
+    ("yes", "no"), [("yes", "no"), ("Yes", "NO"), ("y", "n"), ("T", "F"), ("x", ""), ("X", ""), ("true", "false"), ("1", "0")]
+)
+def test_words_for_yes_and_no_are_items(folder, yes, no):
+    rows = [(yes, no, yes), (yes, yes, no), (no, no, no), (yes, yes, yes)]
+    (folder / "words.csv").write_text("\n".join(["bread,tea,wine", *map(",".join, rows)]))
+    assert read_baskets(folder / "words.csv").baskets == [["bread", "wine"], ["bread", "tea"], [], ["bread", "tea", "wine"]]
+
+
+def test_words_of_more_than_two_kinds_are_values():
+    table = Table({"a": column("yes", "no", "maybe", "no"), "b": column("yes", "f", "f", "f")})
+    assert see(table, "x.csv").baskets[0] == ["a=yes", "b=yes"]
+
+
 @pytest.mark.parametrize("name", ["order", "item"])
 @pytest.mark.parametrize(("number", "told"), [(10**15, False), (2**53, True)])
 def test_numbers_that_a_table_does_not_tell_apart_are_refused(folder, name, number, told):
@@ -401,7 +415,10 @@ def test_too_many_rules_are_one_sentence(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("sevens.parquet",), "sevens.parquet is too large to be read at once, and its columns are not all yes or no: give"),
+        (
+            ("sevens.parquet",),
+            "sevens.parquet is too large to be read at once, and its columns are not all of true and false, or of 0 and 1: turn",
+        ),
         (("sevens.parquet", "--basket", "a", "--item", "x"), "there is no column 'x'; the columns are a, b."),
         (("sevens.parquet", "--basket", "a", "--item", "b"), "Baskets must stand together: sort the rows by 'a', ascending."),
     ],

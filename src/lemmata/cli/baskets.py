@@ -1,7 +1,7 @@
 """What `lemmata rules` reads: baskets in a table, in one of these forms, tried in this order; a line says which was seen.
 
 pairs   two columns, of a basket and of an item in it: named, or all there is and as pairs are, with few rows twice
-items   every column is yes or no (true and false, or 0 and 1): a row is a basket, a column an item
+items   every column is yes or no (or true and false, 0 and 1, y and n, t and f, x and empty): a row is a basket, a column an item
 values  columns of text with few values: a row is a basket, "column=value" an item
 
 A Parquet file is also taken with a column of lists, and one too large to be read at once goes to Apriori as a path.
@@ -23,9 +23,11 @@ from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, rea
 CELLS = 1 << 26  # of a Parquet file that is read at once: half a GiB of numbers
 FEW = 20  # values of a column of text of which each is an item
 PAIRED = 0.9  # share of the rows of pairs that are different at least: some buy a thing twice, but columns of classes repeat
+YES_AND_NO = (("yes", "no"), ("y", "n"), ("t", "f"), ("x", ""))  # words of one column, in any case; empty is no
+YES = frozenset(yes for yes, _ in YES_AND_NO)
 ROW_AND_COLUMN = "a row is a basket, and a column an item"
 WHAT_TO_GIVE = (
-    "give columns of true and false, or of 0 and 1, each an item; or name the columns of baskets and of items "
+    "give columns of yes and no, or of 0 and 1, each an item; or name the columns of baskets and of items "
     f"with --basket and --item; or give columns of text with at most {FEW} values"
 )
 
@@ -110,16 +112,21 @@ def all_yes_or_no(table: Table) -> bool:
 
 
 def yes_or_no(column: Column) -> bool:
-    """Tell whether a column holds true and false, or 0 and 1, and not only missing values.
+    """Tell whether a column holds true and false, 0 and 1, or two such words, and not only missing values.
 
     Examples
     --------
     >>> yes_or_no(np.array([1.0, np.nan, 0.0])), yes_or_no(np.array([1.0, 2.0])), yes_or_no(np.array([np.nan]))
     (True, False, False)
+    >>> yes_or_no(np.array(["Yes", None, "no"], dtype=object)), yes_or_no(np.array(["yes", "f"], dtype=object))
+    (True, False)
     """
     present = column[~is_missing(column)]
-    if not len(present) or kind_of(column) not in ("boolean", "number"):
+    if not len(present) or kind_of(column) == "date":
         return False
+    if kind_of(column) == "text":
+        words = {value.lower() for value in distinct(column)}
+        return any(words <= set(pair) for pair in YES_AND_NO)
     return kind_of(column) == "boolean" or bool(np.isin(present, (0.0, 1.0)).all())
 
 
@@ -210,7 +217,7 @@ def _rows(table: Table, names: Callable[[str, Column], list[str | None]]) -> lis
 
 
 def _item_names(name: str, column: Column) -> list[str | None]:
-    return [name if value == 1 else None for value in column.tolist()]  # True, too, equals 1
+    return [name if value == 1 or str(value).lower() in YES else None for value in column.tolist()]  # True, too, equals 1
 
 
 def _value_names(name: str, column: Column) -> list[str | None]:
@@ -236,7 +243,9 @@ def _stored(path: Path, basket: str | None, item: str | None) -> Found | None:
     if n_cells <= CELLS:
         return None
     if not all(pyarrow.types.is_boolean(kind) for kind in schema.types) and not _all_bits(path):
-        raise ValueError(f"{path} is too large to be read at once, and its columns are not all yes or no: {WHAT_TO_GIVE}.")
+        what_to_do = "turn them into such, or name the columns of baskets and of items with --basket and --item"
+        reason = "its columns are not all of true and false, or of 0 and 1"
+        raise ValueError(f"{path} is too large to be read at once, and {reason}: {what_to_do}.")
     return Found(path, None, ROW_AND_COLUMN)
 
 
