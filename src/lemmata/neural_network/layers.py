@@ -76,7 +76,6 @@ def new_shape(sizes, activations):
     >>> n_parameters(shape)
     13
     """
-    sizes = list(sizes) if np.iterable(sizes) else [sizes]
     if len(sizes) < 2 or not all(isinstance(n, Integral) and n > 0 for n in sizes):
         found = ", ".join(str(n) for n in sizes)
         raise ValueError(f"A network needs at least two rows of units, whole numbers and none of them empty; got {found}.")

@@ -237,8 +237,6 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=None):
       check             value     limit  kind   claim
       back-propagation  ... ≤ 1e-06  proof  every derivative is that of central differences
     """
-    if not isinstance(network, Network):
-        raise ValueError(f"network must be a Network, got {type(network).__name__}; fitted models are checked by certify.")
     subject, network = repr(network), off_kinks(network)
     value, gradient = network.backward(X, y, sample_weight, loss=loss)
     shape, n = network.shape, len(X)
