@@ -236,6 +236,44 @@ def test_pairs_are_seen(first, second, pair):
     assert paired(Table(dict(zip(("first", "second"), columns, strict=True)))) == pair
 
 
+REPEATED = [["milk", "milk", "tea"], ["milk", "bread", "milk"], ["tea", "tea", "bread"], ["bread", "bread", "milk"]]
+
+
+@pytest.mark.parametrize(
+    ("basket", "item"), [("receipt", "item"), ("Order ID", "products"), ("receiptNo", "what"), ("order", "item_id")]
+)
+@pytest.mark.parametrize("name", [float, "r{}".format])
+@pytest.mark.parametrize("order", [1, -1])
+def test_pairs_whose_rows_repeat_are_seen_by_their_names(basket, item, name, order):
+    receipt = column(*(name(i) for i in range(20) for _ in range(3)))
+    columns = [(basket, receipt), (item, column(*(good for _ in range(5) for bought in REPEATED for good in bought)))]
+    found = see(Table(dict(columns[::order])), "x.csv")
+    assert found.columns == (basket, item)
+    assert sorted(map(sorted, found.baskets)) == sorted(map(sorted, REPEATED * 5))
+
+
+@pytest.mark.parametrize(
+    ("names", "first", "todo"),
+    [
+        (("a", "b"), [f"r{i // 3}" for i in range(60)], "rename the columns, in words,"),
+        (("a", "b"), [float(i // 3) for i in range(60)], "cut the numbers into parts with names,"),
+        (("who", "what"), [f"{chr(97 + i // 10 % 10)}{chr(97 + i // 2 % 5)}" for i in range(60)], "rename"),
+        (("customer", "product"), ["private", "company"] * 30, "rename the columns,"),
+        (("age", "product"), [30.0, 40.0] * 30, "cut the numbers into parts with names,"),
+    ],
+)
+def test_what_may_be_pairs_is_asked(names, first, todo):
+    table = Table(dict(zip(names, (column(*first), column(*["tea", "tea", "milk", "tea"] * 15)), strict=True)))
+    with pytest.raises(ValueError, match="these look like pairs in which rows repeat; say --basket") as error:
+        see(table, "x.csv")
+    assert f"say --basket {names[0]} --item {names[1]}, or {todo}" in str(error.value)
+
+
+def test_classes_in_two_columns_are_values():
+    table = Table({"sky": column(*["blue", "gray", "blue"] * 9), "mood": column(*["good", "bad", "good"] * 9)})
+    assert see(table, "x.csv").baskets[0] == ["sky=blue", "mood=good"]
+
+
 def test_yes_and_no_in_two_columns_are_items():
     assert see(Table({"a": np.array([1.0, 1, 0]), "b": np.array([0.0, 1, 1])}), "x.csv").columns is None
 

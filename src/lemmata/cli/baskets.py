@@ -1,12 +1,14 @@
 """What `lemmata rules` reads: baskets in a table, in one of these forms, tried in this order; a line says which was seen.
 
-pairs   two columns, of a basket and of an item in it: named, or all there is and as pairs are, with few rows twice
+pairs   two columns, of a basket and of an item in it: named, or all there is and as pairs are, by their rows or their names
 items   every column is yes or no (or true and false, 0 and 1, y and n, t and f, x and empty): a row is a basket, a column an item
 values  columns of text with few values: a row is a basket, "column=value" an item
 
 A Parquet file is also taken with a column of lists, and one too large to be read at once goes to Apriori as a path.
 """
 
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,7 +24,11 @@ from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, rea
 
 CELLS = 1 << 26  # of a Parquet file that is read at once: half a GiB of numbers
 FEW = 20  # values of a column of text of which each is an item
-PAIRED = 0.9  # share of the rows of pairs that are different at least: some buy a thing twice, but columns of classes repeat
+PAIRED = 0.9  # share of different rows from which on no names are asked: some buy a thing twice, but columns of classes repeat
+NAMES_OF_BASKETS = frozenset(
+    "basket bill cart client customer id invoice member order purchase receipt session ticket transaction user visit".split()
+)
+NAMES_OF_ITEMS = frozenset("article good item product sku".split())
 YES_AND_NO = (("yes", "no"), ("y", "n"), ("t", "f"), ("x", ""))  # words of one column, in any case; empty is no
 YES = frozenset(yes for yes, _ in YES_AND_NO)
 ROW_AND_COLUMN = "a row is a basket, and a column an item"
@@ -133,7 +139,9 @@ def yes_or_no(column: Column) -> bool:
 def paired(table: Table) -> tuple[str, str] | None:
     """Tell which of two columns are the baskets and which the items, if the rows are such pairs; None if not.
 
-    Baskets come again and again, and few rows twice. Of a number and a text the number is the basket, else the first column.
+    Baskets come again and again, and few rows twice. Where more do, the name of the baskets and their values must both say
+    that they are baskets; what only one of them says is refused, for it would be a guess. The names tell which column is
+    which; without them, of a number and a text the number is the basket, else the first column.
 
     Examples
     --------
@@ -143,14 +151,45 @@ def paired(table: Table) -> tuple[str, str] | None:
     """
     if len(table) != 2 or not all(_identifies(column) for column in table.values()):
         return None
-    first, second = table
-    basket, item = (
-        (second, first) if kind_of(table[second]) == "number" and kind_of(table[first]) == "text" else (first, second)
-    )
+    basket, item = _basket_and_item(table)
     there = ~is_missing(table[basket]) & ~is_missing(table[item])
     baskets, items = table[basket][there].tolist(), table[item][there].tolist()
-    different = len(set(zip(baskets, items, strict=True)))
-    return (basket, item) if len(set(baskets)) < len(baskets) and different >= PAIRED * len(baskets) else None
+    if len(set(baskets)) == len(baskets):
+        return None
+    by_name, by_values = _named(basket, NAMES_OF_BASKETS), _as_receipts(table[basket][there])
+    if len(set(zip(baskets, items, strict=True))) >= PAIRED * len(baskets) or (by_name and by_values):
+        return basket, item
+    if by_name or by_values or _named(item, NAMES_OF_ITEMS):
+        what_to_do = f"say --basket {shlex.quote(basket)} --item {shlex.quote(item)}"
+        other = "cut the numbers into parts with names" if kind_of(table[basket]) == "number" else "rename the columns"
+        other += ", in words" if kind_of(table[basket]) == "text" and by_values else ""
+        raise ValueError(f"these look like pairs in which rows repeat; {what_to_do}, or {other}, if each row is a basket.")
+    return None
+
+
+def _basket_and_item(table: Table) -> tuple[str, str]:
+    """Tell the column of the baskets from that of the items: by the names, else by their kinds."""
+    first, second = table
+    first_says = _named(first, NAMES_OF_BASKETS) - _named(first, NAMES_OF_ITEMS)
+    second_says = _named(second, NAMES_OF_BASKETS) - _named(second, NAMES_OF_ITEMS)
+    if first_says != second_says:
+        return (first, second) if first_says > second_says else (second, first)
+    swapped = kind_of(table[second]) == "number" and kind_of(table[first]) == "text"
+    return (second, first) if swapped else (first, second)
+
+
+def _named(name: str, words: frozenset[str]) -> bool:
+    """Tell whether the name of a column has one of these words, or its plural."""
+    said = (word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", name))
+    return any(word in words or word.removesuffix("s") in words for word in said)
+
+
+def _as_receipts(column: Column) -> bool:
+    """Tell whether values are numbered as receipts are, or too many to be items themselves."""
+    values = distinct(column)
+    if kind_of(column) == "number" or len(values) > FEW:
+        return True
+    return len(values) ** 2 > len(column) and all(re.search(r"\d", value) for value in values)
 
 
 def from_pairs(table: Table, basket: str, item: str, why: str) -> Found:
