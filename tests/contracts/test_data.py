@@ -213,6 +213,8 @@ def test_nonsense_is_refused_in_one_sentence(cls):
     if has_fit_parameter(task.model, "sample_weight"):
         with pytest.raises(ValueError, match=r"negative|Negative"):
             task.fit(sample_weight=-np.ones(len(X)))
+        with pytest.raises(ValueError, match="sample_weight must"):
+            task.fit(sample_weight="balanced")
     if not get_tags(task.model).input_tags.string:
         with pytest.raises(ValueError, match=r"could not convert|numbers"):
             task.fit(np.full((5, 4), "text"), None if y is None else y[:5])

@@ -16,6 +16,14 @@ def test_a_seed_is_that_of_numpy(seed):
     assert generator(seed).random(5).tolist() == np.random.default_rng(seed).random(5).tolist()
 
 
+@pytest.mark.parametrize("seed", ["a", -1, 0.5, [0, "a"]])
+def test_what_is_no_seed_is_said(seed):
+    with pytest.raises(
+        ValueError, match="random_state must be a whole number of at least 0, a generator of NumPy's, or None; got"
+    ):
+        generator(seed)
+
+
 def test_a_generator_is_used_itself():
     rng = np.random.default_rng(0)
     assert generator(rng) is rng

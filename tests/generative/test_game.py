@@ -89,6 +89,7 @@ def test_a_generator_finds_values_that_it_never_made():
         (lambda: gan_value(P, [0.5, 0.5]), "one finite set"),
         (lambda: gan_value(P, Q, [0.5, 0.5, 1.5]), "a probability for each of the 3"),
         (lambda: adversarial_game(P, Q, rate=0.0), "rate"),
+        (lambda: adversarial_game(P, Q, rate="slow"), "rate must be a number"),
         (lambda: optimal_discriminator([0.5, 0.2], [0.5, 0.5]), "sum to 1"),
         (lambda: mmd_test(np.ones((3, 2)), np.ones((3, 3))), "same columns"),
         (lambda: mmd_test([[1.0], [np.nan]], np.ones((3, 1))), "Input X contains NaN in row 1"),

@@ -6,7 +6,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from lemmata.core.xoshiro import seed
 from lemmata.linear_model.logistic_loss import scores_of
-from lemmata.neural_network import Network, gradient_check
+from lemmata.neural_network import MLPClassifier, Network, gradient_check
 from lemmata.neural_network.activations import CHUNK, CODES, activate, pull_back, scratch
 from lemmata.neural_network.layers import (
     backward,
@@ -111,6 +111,10 @@ def test_shapes_are_checked_in_one_sentence():
         Network([3, 1], "swish")
     with pytest.raises(ValueError, match=r"whole numbers and none of them empty; got 3, 2\.7\."):
         Network([3, 2.7], "relu")
+    with pytest.raises(ValueError, match=r"whole numbers and none of them empty; got 5\."):
+        Network(5, "relu")
+    with pytest.raises(ValueError, match="network must be a Network, got MLPClassifier; fitted models are checked by certify"):
+        gradient_check(MLPClassifier(), np.ones((2, 3)), [0, 1])
     with pytest.raises(ValueError, match="start must be 'glorot' or 'he', got 'xx'"):
         Network([3, 2], "relu", start="xx")
     with pytest.raises(ValueError, match="dtype must be float64 or float32, got float16"):

@@ -95,7 +95,8 @@ def test_rows_that_are_nearly_one_are_divided_and_exact_ones_are_not_copied():
 def test_what_is_wrong_is_said():
     T = np.ones((1, 1, 1))
     for message, given_ in (
-        ("2 names", lambda: MDP(T, [0.0], 0.9, states=["a", "b"])),
+        (r"name all 1 of them in a list; got \['a', 'b'\]", lambda: MDP(T, [0.0], 0.9, states=["a", "b"])),
+        ("name all 1 of them in a list; got 2", lambda: MDP(T, [0.0], 0.9, actions=2)),
         ("initial must be", lambda: MDP(T, [0.0], 0.9, initial=[0.5])),
         (r"S·A rows", lambda: MDP(random_array((5, 2), density=0.5, rng=np.random.default_rng(0)), [0.0, 1.0], 0.9)),
         ("one S × S sparse matrix", lambda: MDP([csr_array(np.eye(2)), csr_array(np.eye(3))], [0.0, 1.0], 0.9)),

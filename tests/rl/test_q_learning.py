@@ -308,8 +308,9 @@ def test_clear_errors():
     model = QLearning(n_steps=10, random_state=0).fit(LINE)
     with pytest.raises(ValueError, match="States are numbers from 0 to 2"):
         model.predict([3])
-    with pytest.raises(ValueError, match="States are numbers from 0 to 2"):
-        model.predict([0.5])
+    for wrong in ([0.5], [[1], [1, 2]]):
+        with pytest.raises(ValueError, match="States are numbers from 0 to 2"):
+            model.predict(wrong)
     assert model.predict(np.array([], dtype=int)).shape == (0,)
 
 

@@ -106,6 +106,8 @@ class Estimator(BaseEstimator):
             raise
         weight, present = None, None
         if sample_weight is not None:
+            if isinstance(sample_weight, str):
+                raise ValueError(f"sample_weight must hold a number for each row, got {sample_weight!r}.")
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             present = some_present([have_weight(weight, len(weight))])
         block: Block = (X, *targets, weight)

@@ -16,7 +16,11 @@ def generator(random_state: Any = None) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(0, 2**31 - 1, size=4))
     if random_state is np.random:  # scikit-learn's way to say "the global one"
         return np.random.default_rng(np.random.randint(0, 2**31 - 1, size=4))  # noqa: NPY002
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        told = "random_state must be a whole number of at least 0, a generator of NumPy's, or None"
+        raise ValueError(f"{told}; got {random_state!r}.") from None
 
 
 def spawn(parent: np.random.Generator, n: int) -> list[np.random.Generator]:

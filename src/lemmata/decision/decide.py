@@ -415,7 +415,7 @@ def _of_rows(function, X, name):
 
 def _visible_classes(X, y, sample_weight):
     """Give the classes of a target in memory, where that needs no more than a look; else None."""
-    if y is None or is_stored(X):
+    if y is None or is_stored(X) or isinstance(sample_weight, str):
         return None
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "biuUS":

@@ -16,6 +16,7 @@ the answer is Q ∝ Qₜ^{1−η} (P + Qₜ)^η, a step of mirror descent on a c
 [1] Goodfellow, Pouget-Abadie, Mirza, Xu, Warde-Farley, Ozair, Courville & Bengio, NeurIPS (2014).
 """
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -100,8 +101,8 @@ def adversarial_game(p, q, *, rate=1.0, tol=1e-12, max_iter=1000):
     array([0.7 , 0.6 , 0.55, 0.5 ])
     """
     p, q = two_laws(p, q)
-    if not 0 < rate <= 1:
-        raise ValueError(f"rate must be above 0 and at most 1, got {rate}.")
+    if not isinstance(rate, Real) or not 0 < rate <= 1:
+        raise ValueError(f"rate must be a number above 0 and at most 1, got {rate!r}.")
     accuracies = [float(0.5 + 0.5 * total_variation(p, q))]
 
     def turn(q):

@@ -71,7 +71,7 @@ class Network:
     def __init__(self, layers, activations, *, start="glorot", random_state=None, dtype=np.float64):
         if np.dtype(dtype) not in (np.float64, np.float32):
             raise ValueError(f"dtype must be float64 or float32, got {np.dtype(dtype)}.")
-        layers = list(layers)
+        layers = list(layers) if np.iterable(layers) else [layers]
         names = [activations] * (len(layers) - 1) if isinstance(activations, str) else list(activations)
         self.shape = new_shape(layers, names)
         self.parameters = draw_parameters(self.shape, generator(random_state), dtype, start)
@@ -237,6 +237,8 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=None):
       check             value     limit  kind   claim
       back-propagation  ... ≤ 1e-06  proof  every derivative is that of central differences
     """
+    if not isinstance(network, Network):
+        raise ValueError(f"network must be a Network, got {type(network).__name__}; fitted models are checked by certify.")
     subject, network = repr(network), off_kinks(network)
     value, gradient = network.backward(X, y, sample_weight, loss=loss)
     shape, n = network.shape, len(X)

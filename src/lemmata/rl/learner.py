@@ -208,7 +208,10 @@ def compared(stored, recomputed, name, claim):
 
 def numbers_of(states, n):
     """Validate numbers of states."""
-    found = np.asarray(states)
+    try:
+        found = np.asarray(states)
+    except ValueError:  # lists that are not equally long
+        found = np.array(states, dtype=object)
     if found.size and (found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n):
         raise ValueError(f"States are numbers from 0 to {n - 1}, got {states!r}.")
     return found.astype(np.int64)

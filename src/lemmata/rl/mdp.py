@@ -108,8 +108,8 @@ class MDP:
             raise ValueError(f"gamma must be a number from 0 to 1, got {gamma!r}.")
         self.gamma = float(gamma)
         for what, names, n in (("states", states, n_states), ("actions", actions, n_actions)):
-            if names is not None and len(names) != n:
-                raise ValueError(f"{what} must name all {n} of them, got {len(names)} names.")
+            if names is not None and (not np.iterable(names) or len(names) != n):
+                raise ValueError(f"{what} must name all {n} of them in a list; got {names!r}.")
         self.states = None if states is None else list(states)
         self.actions = None if actions is None else list(actions)
         self.terminal = _mask(terminal, n_states)
