@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import numba
 import numpy as np
@@ -568,3 +569,59 @@ def test_pairs_are_read_as_text_and_must_be_whole():
         encoder.transform({"user": ["c", None], "item": [1.0, 1.0]})
     with pytest.raises(ValueError, match="two columns beside the target, and there are 3"):
         PairEncoder().fit({"a": [1.0], "b": [1.0], "c": [1.0]})
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (
+            {"a": np.arange(30.0), "y": np.array(["no"] + ["yes"] * 29, dtype=object)},
+            "class 'no' of y has 1 row; at least 2 are needed: where a fold leaves them out, there is one class",
+        ),
+        ({"a": np.where(np.arange(30) == 3, np.inf, 1.0), "y": np.arange(30.0)}, "column 'a' holds infinite values; correct"),
+        ({"a": np.arange(30.0), "y": np.where(np.arange(30) == 3, np.inf, 1.0)}, "column 'y' holds infinite values; correct"),
+        ({"a": np.ones(30), "y": np.arange(30.0)}, "no column is left to learn from: a (constant)."),
+    ],
+)
+def test_what_no_model_can_learn_from_is_said_once_before_any_fit(tmp_path, monkeypatch, table, message):
+    monkeypatch.chdir(tmp_path)
+    save(Table(table), tmp_path / "data.csv")
+    done = run("fit", "data.csv", "--target", "y")
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
+    assert "certificate" not in done.stdout
+    assert not (tmp_path / "data-fit").exists()
+
+
+def test_a_rare_class_among_others_is_fitted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = np.array(["a"] * 12 + ["b"] * 12 + ["c"], dtype=object)
+    save(Table({"x": np.arange(25.0), "y": names}), tmp_path / "rare.csv")
+    done = run("fit", "rare.csv", "--target", "y", "--models", "LogisticRegression")
+    assert done.exit_code == 0, done.output
+
+
+def test_measurements_as_classes_are_remarked_and_no_raw_warning_is_shown(data):
+    code = "import sys; from lemmata.cli import main; sys.argv[0] = 'lemmata'; main()"
+    arguments = ["fit", data, "--target", "rent", "--task", "classification", "--models", "logisticregression"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert "rent looks like a measurement, for which --task regression is meant." in " ".join(done.stdout.split())
+    assert "number of unique classes" not in done.stdout
+    assert "looks like" not in run("fit", data, "--target", "city", "--models", "logisticregression").stdout
+
+
+def test_warnings_are_sentences(data, saved_model, monkeypatch):
+    def predict(self, table):
+        warnings.warn("this is far from the rows of the fit.\nmore of it", UserWarning, stacklevel=1)
+        warnings.warn("for developers", FutureWarning, stacklevel=1)
+        return np.zeros(60)
+
+    monkeypatch.setattr(TableModel, "predict", predict)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        done = run("predict", "model.lemmata", data)
+    assert done.exit_code == 0, done.output
+    assert done.stderr == "this is far from the rows of the fit.\n"

@@ -455,7 +455,7 @@ def test_too_many_rules_are_one_sentence(folder, monkeypatch):
     [
         (
             ("sevens.parquet",),
-            "sevens.parquet is too large to be read at once, and its columns are not all of true and false, or of 0 and 1: turn",
+            "sevens.parquet is too large to be read at once, and its columns are not all of true and false, or of 0 and 1",
         ),
         (("sevens.parquet", "--basket", "a", "--item", "x"), "there is no column 'x'; the columns are a, b."),
         (("sevens.parquet", "--basket", "a", "--item", "b"), "Baskets must stand together: sort the rows by 'a', ascending."),

@@ -1,7 +1,7 @@
 """What `lemmata rules` reads: baskets in a table, in one of these forms, tried in this order; a line says which was seen.
 
 pairs   two columns, of a basket and of an item in it: named, or all there is and as pairs are, by their rows or their names
-items   every column is yes or no (or true and false, 0 and 1, y and n, t and f, x and empty): a row is a basket, a column an item
+items   every column is yes or no (true and false, 0 and 1, y and n, t and f, x and empty): a row is a basket, a column an item
 values  columns of text with few values: a row is a basket, "column=value" an item
 
 A Parquet file is also taken with a column of lists, and one too large to be read at once goes to Apriori as a path.
@@ -26,9 +26,9 @@ CELLS = 1 << 26  # of a Parquet file that is read at once: half a GiB of numbers
 FEW = 20  # values of a column of text of which each is an item
 PAIRED = 0.9  # share of different rows from which on no names are asked: some buy a thing twice, but columns of classes repeat
 NAMES_OF_BASKETS = frozenset(
-    "basket bill cart client customer id invoice member order purchase receipt session ticket transaction user visit".split()
+    ("basket", "bill", "cart", "client", "customer", "id", "invoice", "order", "purchase", "receipt", "transaction", "user")
 )
-NAMES_OF_ITEMS = frozenset("article good item product sku".split())
+NAMES_OF_ITEMS = frozenset(("article", "good", "item", "product", "sku"))
 YES_AND_NO = (("yes", "no"), ("y", "n"), ("t", "f"), ("x", ""))  # words of one column, in any case; empty is no
 YES = frozenset(yes for yes, _ in YES_AND_NO)
 ROW_AND_COLUMN = "a row is a basket, and a column an item"

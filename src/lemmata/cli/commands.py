@@ -5,6 +5,7 @@ Nothing heavy is imported before a command runs, so that `lemmata --help` answer
 
 import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -59,12 +60,21 @@ def one_sentence(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except (ValueError, OSError, ImportError) as error:
-            fail(_sentence(error))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                command(*args, **kwargs)
+            except (ValueError, OSError, ImportError) as error:
+                fail(_sentence(error))
 
     return wrapped
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    """Say a warning in a sentence on stderr; those for developers, of what will change or of rounding, are not for users."""
+    if issubclass(category, UserWarning):
+        sentence = (str(message).strip().splitlines() or [category.__name__])[0]
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"[yellow]{escape(sentence)}[/yellow]")
 
 
 def fail(sentence: str) -> None:
@@ -370,6 +380,7 @@ def run_fit(
     from lemmata.cli import show
     from lemmata.cli.baskets import all_yes_or_no
 
+    warnings.filterwarnings("ignore", work.MANY_CLASSES)  # the plan says it
     console = Console(highlight=False)
     console.print(show.describe(table, path.name))
     if target is None and all_yes_or_no(table):
@@ -387,6 +398,7 @@ def run_fit(
     slow: list[str] = []
     if names is None:
         estimators, slow = work.split_by_rows(estimators, job.table.n_rows)
+    work.check_job(job, estimators)
     console.print(show.plan(job, table))
     if slow:
         console.print(show.too_slow(slow, job.table.n_rows))

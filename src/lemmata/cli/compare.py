@@ -26,7 +26,7 @@ from lemmata.cli.estimators import default_estimators, is_meta
 from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import gives_groups
 from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, shown
-from lemmata.core.table_encoder import PairEncoder, TableEncoder, floats
+from lemmata.core.table_encoder import PairEncoder, TableEncoder, floats, refuse_infinity
 from lemmata.core.table_model import TableModel, encoder_for, reads_pairs
 from lemmata.decision.costs import REJECTED, Costs, DecisionModel, read_costs, zero_one_costs
 from lemmata.report.decisions import accuracy_of_decided
@@ -51,6 +51,7 @@ MAX_CLASSES = 10  # so many different whole numbers are still taken for names of
 CLUSTER_COUNTS = range(2, 9)
 SILHOUETTE_ROWS = 2_000  # its cost is quadratic
 DIGITS = 6  # of a score: two solvers of the same problem agree to more
+MANY_CLASSES = "The number of unique classes is greater than 50%"  # as a warning of scikit-learn begins
 LEAST_PROBABILITY = 1e-15  # keeps the logarithm of an impossible event finite
 
 
@@ -109,8 +110,7 @@ def choose_task(table: Table, target: str | None, wanted: str = "auto") -> Task:
         raise ValueError(f"there is no column {target!r}; the columns are {', '.join(table)}.")
     if wanted == "clustering":
         raise ValueError("clustering has no target; leave --target out.")
-    column, kind = table[target], kind_of(table[target])
-    values = distinct(column)
+    column, kind, values = table[target], kind_of(table[target]), distinct(table[target])
     if len(values) < 2:
         raise ValueError(
             f"the target {target!r} has {'only one value' if values else 'no values'}: there is nothing to predict."
@@ -123,11 +123,23 @@ def choose_task(table: Table, target: str | None, wanted: str = "auto") -> Task:
         raise ValueError(f"the target {target!r} is different in every row: there is nothing to learn from it.")
     if wanted in ("regression", "classification"):
         return wanted  # type: ignore[return-value]
-    if kind != "number":
-        return "classification"
+    return "regression" if measures(column) else "classification"
+
+
+def measures(column: Column) -> bool:
+    """Tell whether a column looks like measurements: numbers that are not whole, or too many for names of classes.
+
+    Examples
+    --------
+    >>> measures(np.array([37.5, 80.0, 37.5])), measures(np.array([1.0, 2.0, 1.0, 2.0]))
+    (True, False)
+    """
+    if kind_of(column) != "number":
+        return False
+    values = distinct(column)
     whole = all(value == np.floor(value) for value in values)
     repeated = 2 * len(values) <= (~is_missing(column)).sum()  # names of classes occur more than once
-    return "classification" if whole and repeated and len(values) <= MAX_CLASSES else "regression"
+    return not (whole and repeated and len(values) <= MAX_CLASSES)
 
 
 def choose_costs(table: Table, target: str | None, task: Task, path: Path | None, reject: float | None) -> Costs | None:
@@ -151,6 +163,35 @@ def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int
     if rows.n_rows < 4:  # two folds of two rows
         raise ValueError(f"there are {rows.n_rows} rows{'' if target is None else ' with a target'}; at least 4 are needed.")
     return Job(rows, target, task, min(folds, rows.n_rows // 2), seed, costs)
+
+
+def check_job(job: Job, estimators: dict[str, Any]) -> None:
+    """Refuse what no model could be fitted to, before any fit: too few rows of a class, infinity, nothing to learn from."""
+    inputs = job.table
+    if job.target is not None:
+        refuse_infinity(job.table[job.target], job.target)
+        inputs = job.table.without(job.target)
+    if job.task == "classification":
+        _check_folds(job)
+    for name, column in inputs.items():
+        refuse_infinity(column, name)
+    if not any(reads_pairs(estimator) for estimator in estimators.values()):  # which take identifiers of any number
+        TableEncoder().fit(inputs)
+
+
+def _check_folds(job: Job) -> None:
+    """Refuse classes of which a fold leaves only one to learn from."""
+    y, n_classes = _target(job.table[str(job.target)], job.task)
+    if all(len(np.unique(y[train])) > 1 for train, _ in _splits(job, y)):
+        return
+    counts = np.bincount(y, minlength=n_classes)
+    rare, n = int(counts.argmin()), int(counts.min())
+    name, rows = shown(distinct(job.table[str(job.target)])[rare]), "1 row" if n == 1 else f"{n} rows"
+    needed = "; at least 2 are needed" if n == 1 else ", all in one fold"
+    raise ValueError(
+        f"class {name!r} of {job.target} has {rows}{needed}: where a fold leaves them out, there is one class and nothing to "
+        f"tell apart; add rows of {name!r}."
+    )
 
 
 def candidates(
@@ -282,6 +323,7 @@ def _reported(result: Result) -> Iterator[None]:
     """Turn an exception into the result's one-sentence reason, and warnings into its notes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", MANY_CLASSES)  # said once, before any fit
         try:
             yield
         except Exception as error:  # whatever it is, the others go on

@@ -6,7 +6,7 @@ import numpy as np
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from lemmata.cli.compare import Job, Result, better
+from lemmata.cli.compare import Job, Result, better, measures
 from lemmata.cli.promise import DELTA, percent, promises
 from lemmata.core.certificate import Certificate
 from lemmata.core.table import Table, distinct, is_missing, kind_of
@@ -47,6 +47,8 @@ def plan(job: Job, table: Table) -> Text:
         line = Text.assemble((job.task, "bold"), " of ", (str(job.target), "bold"), f"; {job.folds}-fold cross-validation")
         left_out = table.n_rows - job.table.n_rows
         line.append(f"; {left_out:,} rows without {job.target} are left out." if left_out else ".")
+    if job.task == "classification" and measures(job.table[str(job.target)]):
+        line.append(f"\n{job.target} looks like a measurement, for which --task regression is meant.", style="yellow")
     if job.costs is not None:
         line.append(f"\nactions: {some(job.costs.actions)}; {job.costs.source}")
         line.append(f"; a refusal costs {job.costs.reject:g}." if job.costs.reject is not None else ".")

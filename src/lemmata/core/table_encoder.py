@@ -195,7 +195,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.plans_: dict[str, Plan] = {}
         self.dropped_: dict[str, str] = {}
         for name, column in table.items():
-            _refuse_infinity(column, name)
+            refuse_infinity(column, name)
             plan = plan_column(column, max_levels=self.max_levels, min_share=self.min_share)
             if self.keep_missing and not isinstance(plan, str) and plan["kind"] != "text":
                 plan = plan | {"fill": np.nan, "missing": 0} if plan["varies"] else "constant"
@@ -226,7 +226,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         arrays: list[NDArray[Any]] = []
         for name, plan in self.plans_.items():
             column = _as_kind(table[name], plan["kind"], name)
-            _refuse_infinity(column, name)
+            refuse_infinity(column, name)
             arrays += apply_plan(column, plan)
         return np.column_stack(arrays).astype(float, order="C")
 
@@ -292,7 +292,8 @@ def _as_kind(column: Column, kind: str, name: str) -> Column:
     raise ValueError(f"column {name!r} was {PLURALS[kind]} when the model was fitted and is {PLURALS[found]} now.")
 
 
-def _refuse_infinity(column: Column, name: str) -> None:
+def refuse_infinity(column: Column, name: str) -> None:
+    """Raise an error if a column holds infinite values."""
     if column.dtype.kind == "f" and np.isinf(column).any():
         raise ValueError(f"column {name!r} holds infinite values; correct them or leave them empty.")
 

@@ -8,6 +8,7 @@ import base64
 import io
 import platform
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -254,7 +255,8 @@ def _figure(draw: Callable[[Any], Any], size: tuple[float, float], caption: str)
     from matplotlib.figure import Figure
 
     try:
-        with mpl.rc_context(PLOT_STYLE):
+        with mpl.rc_context(PLOT_STYLE), warnings.catch_warnings():
+            warnings.filterwarnings("error", "constrained_layout not applied")  # names have taken all the room
             figure = Figure(figsize=size, layout="constrained")
             draw(figure.subplots())
             buffer = io.BytesIO()
