@@ -613,6 +613,21 @@ def test_measurements_as_classes_are_remarked_and_no_raw_warning_is_shown(data):
     assert "looks like" not in run("fit", data, "--target", "city", "--models", "logisticregression").stdout
 
 
+def test_numbers_with_commas_are_not_called_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f'{i % 7},{j},"{j},5","1,{100 + i}"' for i, j in enumerate(range(30, 60))]
+    (tmp_path / "commas.csv").write_text("\n".join(["a,b,size,y", *rows]))
+    done = run("fit", "commas.csv", "--target", "b", "--models", "ridge")
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    assert "'size' looks like numbers with a decimal comma: write 30.5 for 30,5." in said
+    assert "'y' looks like thousands separated by commas: write 1100 for 1,100, or" in said
+    for task in ("auto", "regression"):
+        done = run("fit", "commas.csv", "--target", "y", "--task", task)
+        assert done.exit_code == 2
+        assert done.stderr.startswith("the target 'y' looks like thousands separated by commas: write 1100 for 1,100")
+
+
 def test_warnings_are_sentences(data, saved_model, monkeypatch):
     def predict(self, table):
         warnings.warn("this is far from the rows of the fit.\nmore of it", UserWarning, stacklevel=1)

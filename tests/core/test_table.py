@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, i
 
 import lemmata
 from lemmata.cluster import KMeans
-from lemmata.core.table import Table, as_table, distinct, is_missing, kind_of, parse_column, read_table, write_table
+from lemmata.core.table import Table, as_table, distinct, is_missing, kind_of, looks_like, parse_column, read_table, write_table
 from lemmata.core.table_encoder import TableEncoder, plan_column
 from lemmata.core.table_model import TableModel
 from lemmata.linear_model import LinearRegression
@@ -59,6 +59,49 @@ def test_missing_cells_do_not_change_the_kind(cell, rest):
     column = parse_column([rest[0], cell, rest[1]])
     assert kind_of(column) == kind_of(parse_column(rest))
     assert_array_equal(is_missing(column), [False, True, False])
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["37,3", " -4,25", "+0,5"], [37.3, -4.25, 0.5]),
+        (["37,3", "4", ""], [37.3, 4, np.nan]),
+        (["0,125", "0,250"], [0.125, 0.25]),  # no thousands begin with a zero
+        (["1,000", "2,5"], [1, 2.5]),
+        (["1,000", "2,500"], None),  # a thousand or one
+        (["1,000", "2500"], None),
+        (["1,000,000", "2,500,000"], None),
+        (["08,5", "1,5"], None),  # a code
+        (["1.000,5", "2,5"], None),
+        (["1,5", "many"], None),
+        (["1,5,2", "1,5"], None),
+    ],
+)
+def test_decimal_commas_are_read_between_semicolons(tmp_path, cells, values):
+    (tmp_path / "a.csv").write_text("\n".join(["size;city", *(f"{cell};Graz" for cell in cells)]))
+    column = read_table(tmp_path / "a.csv")["size"]
+    if values is None:
+        assert column.tolist() == cells
+    else:
+        assert_array_equal(column, values)
+    (tmp_path / "b.csv").write_text("\n".join(["size,city", *(f'"{cell}",Graz' for cell in cells)]))
+    assert kind_of(read_table(tmp_path / "b.csv")["size"]) == "text"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (("37,3", "4", None), "looks like numbers with a decimal comma: write 37.3 for 37,3"),
+        (("1,000", "2500"), "looks like thousands separated by commas: write 1000 for 1,000, or 1.000 if the comma is decimal"),
+        (("1,000,000", "2,500"), "looks like thousands separated by commas: write 1000000 for 1,000,000"),
+        (("1,5", "many"), ""),
+        (("a", "b"), ""),
+        (("1,5,2",), ""),
+        ((None, None), ""),
+    ],
+)
+def test_text_that_looks_like_numbers_is_said(values, words):
+    assert looks_like(text(*values)) == words
 
 
 def test_time_zones_become_utc():

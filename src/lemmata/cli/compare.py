@@ -25,7 +25,7 @@ from sklearn.utils import get_tags
 from lemmata.cli.estimators import default_estimators, is_meta
 from lemmata.core.certificate import Certificate
 from lemmata.core.estimator import gives_groups
-from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, shown
+from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, looks_like, shown
 from lemmata.core.table_encoder import PairEncoder, TableEncoder, floats, refuse_infinity
 from lemmata.core.table_model import TableModel, encoder_for, reads_pairs
 from lemmata.decision.costs import REJECTED, Costs, DecisionModel, read_costs, zero_one_costs
@@ -117,6 +117,8 @@ def choose_task(table: Table, target: str | None, wanted: str = "auto") -> Task:
         )
     if kind == "date":
         raise ValueError(f"the target {target!r} holds dates; turn it into a number, such as days until an event.")
+    if wanted != "classification" and looks_like(column):
+        raise ValueError(f"the target {target!r} {looks_like(column)}.")
     if wanted == "regression" and kind == "text":
         raise ValueError(f"regression needs numbers, and the target {target!r} holds text.")
     if kind == "text" and len(values) == (~is_missing(column)).sum():

@@ -9,7 +9,7 @@ from rich.text import Text
 from lemmata.cli.compare import Job, Result, better, measures
 from lemmata.cli.promise import DELTA, percent, promises
 from lemmata.core.certificate import Certificate
-from lemmata.core.table import Table, distinct, is_missing, kind_of
+from lemmata.core.table import Table, distinct, is_missing, kind_of, looks_like
 from lemmata.theory import Guarantee
 
 PLURALS = {"number": "numbers", "date": "dates", "boolean": "true or false", "text": "text"}
@@ -30,6 +30,9 @@ def describe(table: Table, name: str) -> Text:
     line.append(f"; empty: {some(empty)}" if empty else "")
     missing = sum(int(is_missing(column).sum()) for column in table.values())
     line.append(f"; {missing:,} of {table.n_rows * len(table):,} cells missing." if missing else "; nothing missing.")
+    for name, column in table.items():
+        if looks_like(column):
+            line.append(f"\n{name!r} {looks_like(column)}.", style="yellow")
     return line
 
 

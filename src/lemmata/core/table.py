@@ -9,7 +9,8 @@ text     an object array of str, missing is None
 
 A cell of a CSV file is missing when it is empty or NA, N/A, NaN, null, None or ?, in any case. The kind of a column is the
 first of boolean (true, false), number, date (ISO 8601: 2024-05-31, with or without a time) that reads *all* its cells, else
-text. Numbers with leading zeros (postal codes) are text, and so are numbers with a decimal comma: a guess there would be
+text. Numbers with leading zeros (postal codes) are text. Numbers with a decimal comma are read where semicolons separate the
+cells and a column has nothing else, unless commas could as well separate its thousands: then it is text, for a guess would be
 wrong by a factor of a thousand.
 """
 
@@ -33,6 +34,8 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 BOOLEANS = {"true": True, "false": False}
 DELIMITERS = (",", ";", "\t", "|")
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?)?", re.ASCII)
+DECIMAL_COMMA = re.compile(r"[+-]?(0|[1-9]\d*)(,\d+)?", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 LEADING_ZERO = re.compile(r"\n *[+-]?0\d")
 
 
@@ -215,8 +218,31 @@ def as_table(data: Any) -> Table:
     return Table({str(series.name): _from_series(series) for series in frame.iter_columns()})
 
 
-def parse_column(cells: Sequence[str]) -> Column:
-    """Read the cells of one column as the first kind that fits them all.
+def looks_like(column: Column) -> str:
+    """Say what a column of text looks like if it is numbers with commas, and how to write them; else nothing.
+
+    Examples
+    --------
+    >>> looks_like(np.array(["37,3", "4", None], dtype=object))
+    'looks like numbers with a decimal comma: write 37.3 for 37,3'
+    >>> looks_like(np.array(["1,000", "12,500"], dtype=object))
+    'looks like thousands separated by commas: write 1000 for 1,000, or 1.000 if the comma is decimal'
+    >>> looks_like(np.array(["Graz", "37,3"], dtype=object))
+    ''
+    """
+    values = distinct(column) if kind_of(column) == "text" else []
+    example = next((value for value in values if "," in value), None)
+    if example is None:
+        return ""
+    point = example.replace(",", ".")
+    if _in_thousands(values) and all(value.lstrip("+-").replace(",", "").isdecimal() for value in values):
+        whole, decimal = example.replace(",", ""), f", or {point} if the comma is decimal" if example.count(",") == 1 else ""
+        return f"looks like thousands separated by commas: write {whole} for {example}{decimal}"
+    return f"looks like numbers with a decimal comma: write {point} for {example}" if _fit(DECIMAL_COMMA, values) else ""
+
+
+def parse_column(cells: Sequence[str], decimal_comma: bool = False) -> Column:
+    """Read the cells of one column as the first kind that fits them all; numbers may have a decimal comma if that is said.
 
     Examples
     --------
@@ -224,6 +250,8 @@ def parse_column(cells: Sequence[str]) -> Column:
     array([1. , 2.5, nan])
     >>> parse_column(["0800", "8010"]).tolist()
     ['0800', '8010']
+    >>> parse_column(["37,3", "4"], decimal_comma=True)
+    array([37.3,  4. ])
     """
     with suppress(ValueError):  # first as they are: a column of numbers without gaps is common, and long
         return _numbers(cells)
@@ -232,6 +260,8 @@ def parse_column(cells: Sequence[str]) -> Column:
         return _numbers(["nan" if cell in missing else cell for cell in cells])
     # Each distinct cell is read once: columns that are not numbers mostly repeat themselves.
     text = {cell: cell.strip() for cell in set(cells) - missing}
+    if decimal_comma and _fit(DECIMAL_COMMA, text.values()) and not _in_thousands(text.values()):
+        return _numbers(["nan" if cell in missing else text[cell].replace(",", ".") for cell in cells])
     for kind, parse in (("boolean", _boolean), ("date", _date)):
         try:
             values: dict[str, Any] = {cell: parse(value) for cell, value in text.items()}
@@ -250,6 +280,15 @@ def _column(values: list[Any], kind: str) -> Column:
         days = column.astype("datetime64[D]")
         return days if np.array_equal(days, column, equal_nan=True) else column
     return np.array(values, dtype=object if kind == "text" or None in values else bool)
+
+
+def _fit(pattern: re.Pattern[str], values: Iterable[str]) -> bool:
+    return all(pattern.fullmatch(value) for value in values)
+
+
+def _in_thousands(values: Iterable[str]) -> bool:
+    """Tell whether every comma may separate thousands."""
+    return _fit(THOUSANDS, (value for value in values if "," in value))
 
 
 def _numbers(cells: Sequence[str]) -> Column:
@@ -313,7 +352,8 @@ def _read_parquet(path: Path) -> Table:
 
 def _read_csv(file: IO[str], name: str) -> Table:
     lines = list(islice(file, 100))  # enough to see the delimiter
-    reader = csv.reader(_chain(lines, file), delimiter=sniff(lines), strict=True)
+    delimiter = sniff(lines)
+    reader = csv.reader(_chain(lines, file), delimiter=delimiter, strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
         _check_header(header, name)
@@ -327,7 +367,8 @@ def _read_csv(file: IO[str], name: str) -> Table:
         raise ValueError(f"{name}, line {reader.line_num}: {error}.") from None
     if not rows:
         raise ValueError(f"{name} has a header but no rows.")
-    columns = {key or f"column {j + 1}": parse_column(cells) for j, (key, *cells) in enumerate(_columns(header, rows))}
+    named = ((key or f"column {j + 1}", cells) for j, (key, *cells) in enumerate(_columns(header, rows)))
+    columns = {key: parse_column(cells, decimal_comma=delimiter == ";") for key, cells in named}
     if not header[0] and len(header) > 1 and _counts_rows(columns["column 1"]):
         del columns["column 1"]
     return Table(columns)
