@@ -56,6 +56,7 @@ stable = select_order(KMeans(), "n_clusters", numbers, points, criterion="stabil
 figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
 OrderCurveDisplay.from_curve(aic, bic, ax=panels[0])
 OrderCurveDisplay.from_curve(held_out, ax=panels[1])
+panels[1].set_title(f"least at {held_out.suggested}, within one standard error: {held_out.simplest}", fontsize="medium")
 OrderCurveDisplay.from_curve(stable, ax=panels[2])
 plt.show()
 
