@@ -2,7 +2,7 @@
 
 With L the log-likelihood of the rows at the fit, K parameters and N observations, two scales are in use [1, 2]:
 
-                                usual             of the notes: half of it
+                                usual             of some books: half of it
     Akaike, AIC             2K − 2L                −L + K
     Bayes, BIC              K ln N − 2L            −L + ½ K ln N
 
@@ -95,12 +95,12 @@ class InformationCriteria:
 
     @property
     def half_aic(self):
-        """Akaike's criterion as in the notes, −L + K."""
+        """Akaike's criterion as some books have it, −L + K."""
         return self.aic / 2
 
     @property
     def half_bic(self):
-        """Bayes' criterion as in the notes, −L + ½ K ln N."""
+        """Bayes' criterion as some books have it, −L + ½ K ln N."""
         return self.bic / 2
 
     def _title(self):
@@ -165,7 +165,7 @@ def information_criteria(model, X, y=None, *, sample_weight=None, lengths=None, 
 
     Returns
     -------
-    result : InformationCriteria. `aic` and `bic` are on the usual scale, `half_aic` and `half_bic` on that of the notes.
+    result : InformationCriteria. `aic` and `bic` are on the usual scale, `half_aic` and `half_bic` on half of it.
 
     Examples
     --------

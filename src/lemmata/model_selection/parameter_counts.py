@@ -8,7 +8,7 @@ of θ that change no probability, such as the same number added to all scores of
 A penalty with a corner at zero also chooses which parameters there are. The lasso spends one parameter on each column that it
 keeps, no more: what choosing costs, shrinkage gives back [3]; the elastic net has the trace among the kept columns [4].
 Where parameters are redundant, the likelihood of no row moves along some direction of θ: `identified_parameters` counts the
-others, the rank of the Fisher information. Matrix factorizations are counted as in the notes nevertheless, all (M₁ + M₂)R
+others, the rank of the Fisher information. Matrix factorizations are counted in full nevertheless, all (M₁ + M₂)R
 entries, though W and H can exchange an invertible R × R matrix: where all entries are positive R² of them are redundant.
 
 [1] Moody, NIPS (1991). [2] Efron, J. Am. Stat. Assoc. 99 (2004). [3] Zou, Hastie & Tibshirani, Ann. Stat. 35 (2007).
