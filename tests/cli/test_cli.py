@@ -15,6 +15,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 import lemmata
 from cli.commandline import offer, run, save
 from helpers import finished, python
+from lemmata.association import Apriori
+from lemmata.cli import show
 from lemmata.cli.compare import (
     Job,
     Result,
@@ -274,7 +276,10 @@ def test_help_is_light_and_complete():
         (("fit", "rents.csv", "--target", "city", "--task", "regression"), "regression needs numbers"),
         (("fit", "rents.csv", "--task", "regression"), "regression needs a target"),
         (("fit", "rents.csv", "--target", "rent", "--task", "clustering"), "clustering has no target"),
-        (("fit", "ragged.csv", "--target", "a"), "ragged.csv, line 3: 1 cell, but the header has 2."),
+        (
+            ("fit", "ragged.csv", "--target", "a"),
+            "ragged.csv, line 3: 1 cell, but the header has 2; leave a cell empty for what",
+        ),
         (("fit", "short.csv", "--target", "a"), "at least 4 are needed"),
         (("fit", "rents.csv", "--target", "rent", "--out", "rents.csv"), "rents.csv: File exists."),
         (("predict", "absent.lemmata", "rents.csv"), "there is no model file absent.lemmata."),
@@ -286,9 +291,14 @@ def test_help_is_light_and_complete():
         (("certify", "model.lemmata", "untargeted.csv"), "the table has no column 'rent'"),
         (("predict", "model.lemmata", "narrow.csv"), "the table lacks the column 'city'"),
         (("predict", "model.lemmata", "rents.csv", "--out", "rents.csv"), "is the data itself"),
+        (("predict", "absent.lemmata", "rents.csv", "--out", "nowhere/p.csv"), "there is no folder nowhere."),
+        (("predict", "model.lemmata", "words.csv"), "and row 2 holds 'many': correct that or leave it empty."),
+        (("fit", "x.json"), "x.json is not a CSV or Parquet file; save the table as one of these."),
+        (("fit", "one.csv"), "there is 1 row; at least 4 are needed."),
+        (("predict", "rules.lemmata", "rents.csv"), "rules.lemmata holds an Apriori; this command takes a model that"),
         (
             ("report", "model.lemmata", "rents.csv", "--out", "nowhere/page.html"),
-            "nowhere/page.html: No such file or directory.",
+            "there is no folder nowhere.",
         ),
     ],
 )
@@ -309,6 +319,10 @@ def saved_model(data):
     save(table.without("city"), data.parent / "narrow.csv")
     save(Table({"a": np.arange(3.0), "b": np.arange(3.0)}), data.parent / "short.csv")
     (data.parent / "ragged.csv").write_text("a,b\n1,2\n3\n")
+    (data.parent / "words.csv").write_text("size,city\n50,Graz\nmany,Linz\n")
+    (data.parent / "x.json").write_text('{"a": [1, 2, 3]}')
+    (data.parent / "one.csv").write_text("a,b\n1,2\n")
+    Apriori(0.5).fit([["a", "b"], ["a"]]).save("rules.lemmata")
 
 
 def test_a_task_without_estimators_is_one_sentence(data, monkeypatch):
@@ -626,6 +640,27 @@ def test_numbers_with_commas_are_not_called_text(tmp_path, monkeypatch):
         done = run("fit", "commas.csv", "--target", "y", "--task", task)
         assert done.exit_code == 2
         assert done.stderr.startswith("the target 'y' looks like thousands separated by commas: write 1100 for 1,100")
+
+
+def test_the_version_is_an_option_too():
+    done = run("--version")
+    assert done.exit_code == 0
+    assert done.stdout == f"lemmata {lemmata.__version__}\n"
+
+
+def test_one_is_not_counted_as_many(data, saved_model):
+    (data.parent / "new.csv").write_text("size,city\n50,Graz\n")
+    assert "predictions.csv: 1 row, predictions in" in run("predict", "model.lemmata", "new.csv").stdout
+    assert "one.csv: 1 row; numbers" in run("fit", "one.csv").stdout
+
+
+def test_a_model_that_names_itself_is_named_once():
+    job = make_job(rents(), "rent", "regression", 5, 0)
+    said = ["Perceptron still makes mistakes.", "the step is long."]
+    results = [Result("Perceptron", warnings=said), Result(job.baseline)]
+    lines = show.remarks(results, job).plain.splitlines()
+    assert lines[-2:] == ["Perceptron still makes mistakes.", "Perceptron: the step is long."]
+    assert show.notes(results, job)[1:] == lines[-2:]
 
 
 def test_warnings_are_sentences(data, saved_model, monkeypatch):

@@ -172,7 +172,11 @@ def test_nothing_found_says_what_to_lower(folder):
     done = run("rules", "items.csv", "--min-confidence", 1)
     assert "no rule: lower --min-confidence to see more." in done.stdout
     done = run("rules", "items.csv", "--min-confidence", 0.1, "--alpha", 1e-300)
-    assert "no rule: lower --min-confidence or raise --alpha to see more." in done.stdout
+    assert "no rule: raise --alpha to see more." in done.stdout
+    done = run("rules", "items.csv", "--min-lift", 99)
+    assert "no rule: lower --min-lift to see more." in done.stdout
+    done = run("rules", "items.csv", "--min-confidence", 1, "--min-lift", 99)
+    assert "no rule: lower --min-confidence or lower --min-lift to see more." in done.stdout
     assert done.exit_code == 0
 
 
@@ -186,6 +190,7 @@ def test_what_is_not_there_is_said_and_left_out():
     assert found.baskets == [["a", "b"], ["a"]]
     assert found.remarks == ("2 rows without r or i are left out.",)
     assert found.columns == ("r", "i")
+    assert see(pairs.take([0, 1, 2, 3]), "x.csv").remarks == ("1 row without r or i is left out.",)
     blank = Table({"id": np.arange(3.0) + 7, "tea": np.array([1.0, np.nan, 1.0]), "milk": column(True, None, False)})
     found = see(blank, "x.csv")
     assert found.baskets == [["tea", "milk"], [], ["tea"]]
@@ -396,7 +401,7 @@ def write_inputs(folder):
             ("names.csv",),
             "names.csv has no columns of items (left out: name (different in every row, as an identifier is)): give",
         ),
-        (("ragged.csv",), "ragged.csv, line 2: 3 cells, but the header has 2."),
+        (("ragged.csv",), "ragged.csv, line 2: 3 cells, but the header has 2; baskets of unequal length are written"),
         (("nobody.csv", "--basket", "r", "--item", "i"), "no row has both 'r' and 'i': there are no baskets."),
         (("pairs.csv", "--basket", "receipt"), "--basket and --item go together"),
         (("pairs.csv", "--item", "item", "--basket", "item"), "--basket and --item are the same column, 'item'"),

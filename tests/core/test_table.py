@@ -1,6 +1,7 @@
 """Tables are read as a person would read them, and become numbers that a model can be saved with."""
 
 import csv
+import re
 import sys
 
 import numpy as np
@@ -141,8 +142,8 @@ def test_same_table_whatever_the_dialect(tmp_path, delimiter, encoding, ending):
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("a,b\n", "no rows"),
-        ("a,b\n1,2\n3\n", "line 3: 1 cell, but the header has 2"),
-        ('a,b\n"x\ny",2\n3,4,5\n', "line 4: 3 cells, but the header has 2"),
+        ("a,b\n1,2\n3\n", "line 3: 1 cell, but the header has 2; leave a cell empty"),
+        ('a,b\n"x\ny",2\n3,4,5\n', "line 4: 3 cells, but the header has 2; put a cell that holds the separator into"),
         ("a,b,a\n1,2,3\n", "two columns named 'a'"),
         ("1,2.5\n3,4\n", "has no header"),
         ("1,1\n3,4\n", "has no header"),
@@ -360,8 +361,15 @@ def test_kinds_that_changed_are_refused_unless_nothing_is_lost():
     encoder = TableEncoder().fit({"x": [1.0, 2.0, 3.0], "s": ["1", "1", "b"], "flag": [True, False, True]})
     same = encoder.transform({"x": [True, False], "s": [1, 1], "flag": [1.0, 0.0]})
     assert_array_equal(same, encoder.transform({"x": [1.0, 0.0], "s": ["1", "1"], "flag": [True, False]}))
-    with pytest.raises(ValueError, match="column 'x' was numbers when the model was fitted and is text now"):
-        encoder.transform({"x": ["many"], "s": ["1"], "flag": [True]})
+    was = "column 'x' was numbers when the model was fitted"
+    for values, now in (
+        (["1", None, "many", "few"], ", and row 3 holds 'many': correct that or leave it empty."),
+        (["1", "2,5"], " and now looks like numbers with a decimal comma: write 2.5 for 2,5."),
+        (pd.to_datetime(["2024-05-31"]), ", and row 1 holds '2024-05-31': correct that or leave it empty."),
+        (["1", "2"], " and is text now."),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(was + now)}$"):
+            encoder.transform({"x": values, "s": ["1"] * len(values), "flag": [True] * len(values)})
 
 
 def test_infinity_is_refused_by_name():

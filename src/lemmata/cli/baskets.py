@@ -19,8 +19,8 @@ import numpy as np
 
 from lemmata.association.baskets import EXACT
 from lemmata.association.stored import list_column
-from lemmata.cli.show import some
-from lemmata.core.table import Column, Table, distinct, is_missing, kind_of, read_table, shown
+from lemmata.cli.show import are, plural, some
+from lemmata.core.table import Column, Table, UnequalLines, distinct, is_missing, kind_of, read_table, shown
 
 CELLS = 1 << 26  # of a Parquet file that is read at once: half a GiB of numbers
 FEW = 20  # values of a column of text of which each is an item
@@ -67,7 +67,11 @@ def read_baskets(path: Path, basket: str | None = None, item: str | None = None)
     stored = _stored(path, basket, item)
     if stored is not None:
         return stored
-    table = read_table(path)
+    try:
+        table = read_table(path)
+    except UnequalLines as error:
+        how = "baskets of unequal length are written as pairs: a column of baskets, one of items, and a line for each item"
+        raise ValueError(f"{str(error).rpartition(';')[0]}; {how}.") from None
     if basket is None or item is None:
         return see(table, path.name)
     _check_names(basket, item, list(table))
@@ -99,14 +103,16 @@ def see(table: Table, name: str) -> Found:
         raise ValueError(f"{name} has no columns of items ({remarks[0].removesuffix('.')}): {WHAT_TO_GIVE}.")
     missing = sum(int(is_missing(column).sum()) for column in kept.values())
     if all_yes_or_no(kept):
-        remarks += [f"{missing:,} empty cells: the item is not there."] if missing else []
+        remarks += [f"{plural(missing, 'empty cell')}: the item is not there."] if missing else []
         return Found(_rows(kept, _item_names), None, ROW_AND_COLUMN, tuple(remarks))
     for column in kept:
         if kind_of(kept[column]) in ("number", "date") and not yes_or_no(kept[column]):
             kind, parts = ("numbers", "'low' and 'high'") if kind_of(kept[column]) == "number" else ("dates", "'Monday'")
             todo = f"cut it into parts with names, such as {parts}, or leave it out; --basket and --item are for pairs"
             raise ValueError(f"the column {column!r} holds {kind}: {todo}.")
-    remarks += [f"{missing:,} empty cells, which are no items."] if missing else []
+    remarks += (
+        [f"{plural(missing, 'empty cell')}, which {'is no item' if missing == 1 else 'are no items'}."] if missing else []
+    )
     example = next(f"{column}={shown(distinct(kept[column])[0])}" for column in kept)
     form = f"a row is a basket; items are the values of {some(list(kept))}, such as {example}"
     return Found(_rows(kept, _value_names), None, form, tuple(remarks))
@@ -204,7 +210,7 @@ def from_pairs(table: Table, basket: str, item: str, why: str) -> Found:
     names = _names(table[item][there][order])
     ends = [*np.flatnonzero(np.diff(number[order], prepend=-1)).tolist(), len(names)]
     lacking = int((~there).sum())
-    remarks = (f"{lacking:,} rows without {basket} or {item} are left out.",) if lacking else ()
+    remarks = (f"{plural(lacking, 'row')} without {basket} or {item} {are(lacking)} left out.",) if lacking else ()
     form = f"a row is a pair of a basket, {basket}, and an item, {item}{why}"
     return Found([names[start:end] for start, end in pairwise(ends)], (basket, item), form, remarks)
 

@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 
 MAX_SECTIONS = 3  # models with a section of their own in the report of `fit`; its score table has them all
+COST_DIGITS = 12  # after the point: expected costs are sums, and 0.1 + 0.2 is written as 0.3
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="CSV or Parquet file; a CSV file begins with a line of column names.")
@@ -48,6 +49,21 @@ class TaskChoice(StrEnum):
     regression = "regression"
     classification = "classification"
     clustering = "clustering"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
 
 
 def main() -> None:
@@ -170,7 +186,8 @@ def rules(
         console.print()
         console.print(work.rule_table(best, top))
     console.print()
-    console.print(work.remarks(model.itemsets_, best, top, out, certificate))
+    excluding = [] if len(best) else work.what_excludes(model, min_confidence, min_lift, alpha)
+    console.print(work.remarks(model.itemsets_, best, top, out, certificate, excluding))
     if save is not None:
         model.save(save)
     if out is not None:
@@ -193,8 +210,10 @@ def predict(
 
     Example: `lemmata predict rents-fit/model.lemmata new.csv --out predictions.csv`
     """
+    from lemmata.cli.show import plural
     from lemmata.core.table import read_table, write_table
 
+    _check_folder(out)
     fitted, table = _load(model), read_table(data)
     if out.exists() and out.samefile(data):
         raise ValueError(f"{out} is the data itself; choose another file for the predictions.")
@@ -206,7 +225,7 @@ def predict(
         write_table(predicted, file)
     console = Console(highlight=False, soft_wrap=True)
     console.print(
-        f"{escape(str(out))}: {table.n_rows:,} rows, predictions in [bold]{escape(list(predicted)[len(table)])}[/bold]."
+        f"{escape(str(out))}: {plural(table.n_rows, 'row')}, predictions in [bold]{escape(list(predicted)[len(table)])}[/bold]."
     )
     if fitted.target in table:
         with suppress(ValueError):  # no target in any row, or a class the model has never seen: then there is no score
@@ -299,6 +318,7 @@ def report(
     from lemmata.core.table import read_table
     from lemmata.report import report as make_report
 
+    _check_folder(out)
     make_report(_load(model), read_table(data), out, title=f"{model.name} on {data.name}")
     Console(highlight=False, soft_wrap=True).print(f"{escape(str(out))} written.")
 
@@ -452,8 +472,16 @@ def _load(path: Path, *others: type) -> Any:
         raise FileNotFoundError(f"there is no model file {path}.")
     model = lemmata.load(path)
     if not isinstance(model, (TableModel, *others)):
-        raise ValueError(f"{path} holds a {type(model).__name__}; this command takes a model that 'lemmata fit' saved.")
+        name = type(model).__name__
+        article = "an" if name[0] in "AEIOU" else "a"
+        raise ValueError(f"{path} holds {article} {name}; this command takes a model that 'lemmata fit' saved.")
     return model
+
+
+def _check_folder(out: Path) -> None:
+    """Refuse a file that cannot be written, before the work that would be lost."""
+    if not out.absolute().parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {out.parent}.")
 
 
 def _with_predictions(model: Any, table: Any) -> Any:
@@ -464,7 +492,7 @@ def _with_predictions(model: Any, table: Any) -> Any:
     name = f"predicted_{model.target}" if model.target else "cluster"
     new = {_free("action" if decides else name, table): model.predict(table)}
     if decides:
-        new[_free("expected_cost", table)] = model.expected_cost(table)
+        new[_free("expected_cost", table)] = model.expected_cost(table).round(COST_DIGITS)
     if hasattr(model, "predict_proba"):
         probabilities = model.predict_proba(table)
         names = [shown(value) for value in getattr(model, "classes_", range(probabilities.shape[1]))]  # components have numbers

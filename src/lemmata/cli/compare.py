@@ -163,7 +163,8 @@ def make_job(table: Table, target: str | None, task: Task, folds: int, seed: int
     """Leave out the rows without a target, and take no more folds than the rows allow."""
     rows = table if target is None else table.take(~is_missing(table[target]))
     if rows.n_rows < 4:  # two folds of two rows
-        raise ValueError(f"there are {rows.n_rows} rows{'' if target is None else ' with a target'}; at least 4 are needed.")
+        found = "there is 1 row" if rows.n_rows == 1 else f"there are {rows.n_rows} rows"
+        raise ValueError(f"{found}{'' if target is None else ' with a target'}; at least 4 are needed.")
     return Job(rows, target, task, min(folds, rows.n_rows // 2), seed, costs)
 
 

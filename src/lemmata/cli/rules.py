@@ -11,7 +11,7 @@ from lemmata.association import Apriori, Itemsets, Rules
 from lemmata.association.mining import TooManySets
 from lemmata.association.rules import TooManyRules, check_thresholds, write
 from lemmata.cli.baskets import Found, read_baskets
-from lemmata.cli.show import STYLES
+from lemmata.cli.show import STYLES, plural
 from lemmata.core.certificate import Certificate
 from lemmata.core.table import Table, write_table
 from lemmata.report.page import verdict
@@ -120,12 +120,12 @@ def described(found: Found, name: str) -> Text:
 def counted(found: Found, itemsets: Itemsets, rules: Rules) -> Text:
     """Say in one line how many baskets, items, frequent sets and rules there are."""
     n_frequent = len(itemsets.items)
-    items = _plural(n_frequent, "frequent item")
+    items = plural(n_frequent, "frequent item")
     if isinstance(found.baskets, list):
         n_items = len({item for basket in found.baskets for item in basket})
-        items = f"{_plural(n_items, 'item')}, {n_frequent:,} of them frequent"
-    baskets = _plural(round(itemsets.n_baskets), "basket")
-    line = Text(f"{baskets}; {items}; {_plural(len(itemsets), 'frequent set')}; {_plural(len(rules), 'rule')}")
+        items = f"{plural(n_items, 'item')}, {n_frequent:,} of them frequent"
+    baskets = plural(round(itemsets.n_baskets), "basket")
+    line = Text(f"{baskets}; {items}; {plural(len(itemsets), 'frequent set')}; {plural(len(rules), 'rule')}")
     if rules.adjusted_p_value is not None:
         line.append(f" after the test, of {rules.n_tests:,} pairs of sets")
     return line.append(".")
@@ -146,15 +146,34 @@ def rule_table(rules: Rules, top: int) -> RichTable:
     return table
 
 
-def remarks(itemsets: Itemsets, rules: Rules, top: int, out: Path | None, certificate: Certificate) -> Text:
+def what_excludes(model: Any, min_confidence: float, min_lift: float | None, alpha: float | None) -> list[str]:
+    """Name the thresholds of which one alone excludes every rule; all of them if it takes several."""
+    without: dict[str, tuple[float, float | None, float | None]] = {"lower --min-confidence": (0.0, min_lift, alpha)}
+    if min_lift is not None:
+        without["lower --min-lift"] = min_confidence, None, alpha
+    if alpha is not None:
+        without["raise --alpha"] = min_confidence, min_lift, None
+
+    def has_rules(thresholds: tuple[float, float | None, float | None]) -> bool:
+        try:
+            return len(best_rules(model, *thresholds)) > 0
+        except ValueError:  # more than memory has room for
+            return True
+
+    return [name for name, others in without.items() if has_rules(others)] or list(without)
+
+
+def remarks(
+    itemsets: Itemsets, rules: Rules, top: int, out: Path | None, certificate: Certificate, excluding: list[str]
+) -> Text:
     """Say what there is besides the table, what to do if it is empty, and what the certificate amounts to."""
     line = Text()
     if not (itemsets.length > 1).any():
         line.append("no two items are frequent together: lower --min-support to see more.\n")
     elif not len(rules):
-        line.append(f"no rule: lower --min-confidence{' or raise --alpha' if rules.p_value is not None else ''} to see more.\n")
+        line.append(f"no rule: {' or '.join(excluding)} to see more.\n")
     elif len(rules) > top:
-        line.append(f"{_plural(len(rules) - top, 'more rule')}{'' if out else '; --out writes all of them'}.\n")
+        line.append(f"{plural(len(rules) - top, 'more rule')}{'' if out else '; --out writes all of them'}.\n")
     if not certificate.holds:
         return line.append(f"{verdict(certificate)}: do not rely on these sets and rules.", style="bold red")
     return line.append(verdict(certificate), style=STYLES[certificate.kind]).append(f": {certificate.checks[-1].claim}.")
@@ -165,10 +184,6 @@ def _texts(rules: Rules, side: str) -> np.ndarray:
     texts = np.empty(len(rules), dtype=object)
     texts[:] = [", ".join(map(str, sorted(items))) for items in rules[side]]
     return texts
-
-
-def _plural(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _number(value: float, name: str) -> str:

@@ -19,12 +19,12 @@ STYLES = {"proof": "green", "local": "cyan", "evidence": "yellow"}
 
 def describe(table: Table, name: str) -> Text:
     """Say in one line what was read and how each kind of column was understood."""
-    line = Text.assemble((name, "bold"), f": {table.n_rows:,} rows")
-    for kind, plural in PLURALS.items():
+    line = Text.assemble((name, "bold"), f": {plural(table.n_rows, 'row')}")
+    for kind, kinds in PLURALS.items():
         names = [column for column in table if kind_of(table[column]) == kind and len(distinct(table[column]))]
         if names:
             line.append("; ")
-            line.append(plural, style="cyan")
+            line.append(kinds, style="cyan")
             line.append(f": {some(names)}")
     empty = [column for column in table if is_missing(table[column]).all()]
     line.append(f"; empty: {some(empty)}" if empty else "")
@@ -34,6 +34,22 @@ def describe(table: Table, name: str) -> Text:
         if looks_like(column):
             line.append(f"\n{name!r} {looks_like(column)}.", style="yellow")
     return line
+
+
+def plural(n: int, noun: str) -> str:
+    """Write a number and what it counts.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def are(n: int) -> str:
+    """Give the verb for so many things."""
+    return "is" if n == 1 else "are"
 
 
 def some(names: Sequence[str]) -> str:
@@ -49,7 +65,7 @@ def plan(job: Job, table: Table) -> Text:
     else:
         line = Text.assemble((job.task, "bold"), " of ", (str(job.target), "bold"), f"; {job.folds}-fold cross-validation")
         left_out = table.n_rows - job.table.n_rows
-        line.append(f"; {left_out:,} rows without {job.target} are left out." if left_out else ".")
+        line.append(f"; {plural(left_out, 'row')} without {job.target} {are(left_out)} left out." if left_out else ".")
     if job.task == "classification" and measures(job.table[str(job.target)]):
         line.append(f"\n{job.target} looks like a measurement, for which --task regression is meant.", style="yellow")
     if job.costs is not None:
@@ -80,7 +96,7 @@ def remarks(results: list[Result], job: Job, without: Sequence[str] = ()) -> Tex
         line.append("\nits certificate is refused: do not rely on its parameters.", style="yellow")
     for result in results:
         for warning in result.warnings:
-            line.append(f"\n{result.name}: {warning}", style="yellow")
+            line.append(f"\n{_said_by(result.name, warning)}", style="yellow")
     return line
 
 
@@ -104,11 +120,16 @@ def notes(results: Iterable[Result], job: Job, without: Sequence[str] = ()) -> l
     how = f"Mean of {job.folds}-fold cross-validation ± standard deviation over the folds, columns encoded anew in each fold"
     if job.task == "clustering":
         how = "Silhouette on at most 2,000 rows; the number of clusters is the one whose silhouette is best"
-    found = [f"{result.name}: {warning}" for result in results for warning in result.warnings]
+    found = [_said_by(result.name, warning) for result in results for warning in result.warnings]
     how += f". Seconds and certificates are of the fit to all {job.table.n_rows:,} rows."
     if job.costs is not None and job.costs.names_classes and job.costs.reject is not None:
         how += " Accuracy is that of the rows that were not refused."
     return [how, *([f"Not compared: {no_probabilities(without)}"] if without else []), *found]
+
+
+def _said_by(name: str, warning: str) -> str:
+    """Put the name of the model before what it warns of, once."""
+    return warning if warning.startswith(f"{name} ") else f"{name}: {warning}"
 
 
 def no_probabilities(names: Sequence[str]) -> str:

@@ -36,7 +36,12 @@ DELIMITERS = (",", ";", "\t", "|")
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?)?", re.ASCII)
 DECIMAL_COMMA = re.compile(r"[+-]?(0|[1-9]\d*)(,\d+)?", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
+QUOTES = "put a cell that holds the separator into quotes, and name every column in the header"  # what to do about many cells
 LEADING_ZERO = re.compile(r"\n *[+-]?0\d")
+
+
+class UnequalLines(ValueError):
+    """A line of a CSV file has more or fewer cells than its header."""
 
 
 class Table(Mapping[str, Column]):
@@ -171,6 +176,8 @@ def read_table(path: str | Path) -> Table:
         return _read_parquet(path)
     if start == b"PK\x03\x04":
         raise ValueError(f"{path} is a spreadsheet or an archive; save the table as CSV or Parquet.")
+    if path.suffix.lower() in (".json", ".jsonl", ".html", ".xml") or start[:1] in (b"{", b"<"):
+        raise ValueError(f"{path} is not a CSV or Parquet file; save the table as one of these.")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return _read_csv(file, str(path))
@@ -362,7 +369,9 @@ def _read_csv(file: IO[str], name: str) -> Table:
             if len(row) == len(header):
                 rows.append(row)
             elif row:  # an empty line is not a row
-                raise ValueError(f"{name}, line {reader.line_num}: {_cells(len(row))}, but the header has {len(header)}.")
+                todo = "leave a cell empty for what is missing" if len(row) < len(header) else QUOTES
+                counts = f"{_cells(len(row))}, but the header has {len(header)}"
+                raise UnequalLines(f"{name}, line {reader.line_num}: {counts}; {todo}.")
     except csv.Error as error:
         raise ValueError(f"{name}, line {reader.line_num}: {error}.") from None
     if not rows:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from lemmata.core.table import Column, as_table, is_missing, kind_of, shown
+from lemmata.core.table import Column, as_table, is_missing, kind_of, looks_like, parse_column, shown
 
 Floats = NDArray[np.float64]
 Plan = dict[str, Any]
@@ -289,7 +289,18 @@ def _as_kind(column: Column, kind: str, name: str) -> Column:
         return np.full(len(column), None) if kind == "text" else np.full(len(column), np.nan)
     if kind == "text":
         return np.array([shown(value) or None for value in column], dtype=object)
-    raise ValueError(f"column {name!r} was {PLURALS[kind]} when the model was fitted and is {PLURALS[found]} now.")
+    raise ValueError(f"column {name!r} was {PLURALS[kind]} when the model was fitted{_strange_value(column, kind)}.")
+
+
+def _strange_value(column: Column, kind: str) -> str:
+    """Name the first value that is not of this kind, its row (from 1 on) and the remedy."""
+    if looks_like(column):
+        return f" and now {looks_like(column)}"
+    texts = [shown(value) for value in column.tolist()]
+    for row, text in enumerate(texts, 1):
+        if text and kind_of(parse_column([text])) != kind:
+            return f", and row {row} holds {text!r}: correct that or leave it empty"
+    return f" and is {PLURALS[kind_of(column)]} now"
 
 
 def refuse_infinity(column: Column, name: str) -> None:
