@@ -30,7 +30,7 @@ app = typer.Typer(
 )
 
 MAX_SECTIONS = 3  # models with a section of their own in the report of `fit`; its score table has them all
-COST_DIGITS = 12  # after the point: expected costs are sums, and 0.1 + 0.2 is written as 0.3
+COST_DIGITS = 12  # that are written: expected costs are sums, and 0.1 + 0.2 is 0.3
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="CSV or Parquet file; a CSV file begins with a line of column names.")
@@ -485,6 +485,8 @@ def _check_folder(out: Path) -> None:
 
 
 def _with_predictions(model: Any, table: Any) -> Any:
+    import numpy as np
+
     from lemmata.core.table import Table, shown
     from lemmata.decision.costs import DecisionModel
 
@@ -492,7 +494,8 @@ def _with_predictions(model: Any, table: Any) -> Any:
     name = f"predicted_{model.target}" if model.target else "cluster"
     new = {_free("action" if decides else name, table): model.predict(table)}
     if decides:
-        new[_free("expected_cost", table)] = model.expected_cost(table).round(COST_DIGITS)
+        costs = [float(f"{cost:.{COST_DIGITS}g}") for cost in model.expected_cost(table).tolist()]
+        new[_free("expected_cost", table)] = np.array(costs)
     if hasattr(model, "predict_proba"):
         probabilities = model.predict_proba(table)
         names = [shown(value) for value in getattr(model, "classes_", range(probabilities.shape[1]))]  # components have numbers

@@ -246,9 +246,7 @@ def _column(X, name, names):
 
 def _parquet(source, columns, y, sample_weight, rated):
     """Read the columns that are needed from Parquet files, as one Arrow table."""
-    import pyarrow as pa
-
-    from lemmata.core.stream import _pyarrow_parquet, parquet_files
+    from lemmata.core.stream import open_parquet, parquet_files
 
     for value in (y, sample_weight):
         if value is not None and not isinstance(value, str):
@@ -257,10 +255,14 @@ def _parquet(source, columns, y, sample_weight, rated):
     if rated:
         wanted += [columns[2] if y is None else y] + ([] if sample_weight is None else [sample_weight])
     tables = []
-    for file in parquet_files(source):
-        names = _pyarrow_parquet().read_schema(file).names
-        for name in wanted:
-            if name not in names:
-                raise ValueError(f"There is no column {name!r} in {file.name}; it has {', '.join(names)}.")
-        tables.append(_pyarrow_parquet().read_table(file, columns=wanted))
+    for path in parquet_files(source):
+        with open_parquet(path) as file:
+            names = file.schema_arrow.names
+            for name in wanted:
+                if name not in names:
+                    raise ValueError(f"There is no column {name!r} in {path.name}; it has {', '.join(names)}.")
+            tables.append(file.read(columns=wanted))
+
+    import pyarrow as pa  # which is there, or the first file would have told
+
     return pa.concat_tables(tables)
