@@ -73,6 +73,11 @@ def test_closed_and_maximal_sets(seed):
         assert count == max(n for other, n in closed.items() if chosen <= other)
     with pytest.raises(ValueError, match="not all frequent sets"):
         found.maximal().closed()
+    gone = found.take([s != found["itemset"][np.flatnonzero(found.length == 2)[-1]] for s in found["itemset"]])
+    assert (gone.length > 2).any()  # each prefix is there, and yet not each subset
+    for kind in (gone.closed, gone.maximal):
+        with pytest.raises(ValueError, match="not all frequent sets"):
+            kind()
 
 
 @pytest.mark.parametrize("share", [0.02, 0.07, 0.1, 0.29, 0.3, 0.7])
@@ -159,6 +164,16 @@ def test_a_fit_to_one_form_is_checked_against_another():
         for other in (frame, lists, pl.DataFrame(frame)):
             assert model.certify(other).holds
             assert np.array_equal(model.transform(other).sum(axis=0), model.itemsets_.count)
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_a_fit_to_an_array_takes_columns_by_their_places():
+    T = table(4)
+    frame = pd.DataFrame(T, columns=list("hgfedcba"))
+    for X, form in ((T, frame), (T, pl.DataFrame(frame)), (T.astype(float), frame.astype(float))):
+        model = Apriori(0.1).fit(X)
+        assert model.certify(form).holds
+        assert np.array_equal(model.transform(form), model.transform(X))
 
 
 def test_numbers_of_more_than_64_bits_and_times_are_items_too(tmp_path):
@@ -320,6 +335,25 @@ def test_more_sets_than_memory_are_said(algorithm):
         Apriori(0.5, algorithm=algorithm, memory_limit=80 * 1000).fit(T)
 
 
+def test_the_support_that_is_named_if_it_is_to_be_exceeded():
+    baskets = [range(9), range(9), range(2)]
+    with pytest.raises(TooManySets, match=r"in more than 1 of 3 baskets.*min_support=2 has room \(3 sets\)"):
+        Apriori(1, strict=True, memory_limit=80 * 100).fit(baskets)
+    assert len(frequent_itemsets(baskets, 2, strict=True)) == 3
+
+
+def test_the_support_that_is_named_of_small_weights():
+    """Doubled until there is room, also if all baskets together weigh less than one."""
+    T = np.random.default_rng(0).random((40, 14)) < 0.7
+    for unit in (1e-3, 0.031, 7.5):
+        weight = np.full(40, unit)
+        with pytest.raises(TooManySets, match="has room") as told:
+            Apriori(0.02, memory_limit=80 * 1000).fit(T, sample_weight=weight)
+        room = float(str(told.value).split("min_support=")[1].split()[0])
+        found = frequent_itemsets(T, room, sample_weight=weight, memory_limit=80 * 1000)
+        assert f"({len(found):,} sets)" in str(told.value)
+
+
 @pytest.mark.parametrize(
     ("baskets", "options", "told"),
     [
@@ -352,6 +386,11 @@ def test_more_sets_than_memory_are_said(algorithm):
         (pl.DataFrame({"a": [["x"]], "b": [["y"]]}), {}, "Columns 'a' and 'b' both hold lists"),
         (pd.DataFrame({"o": [1], "i": [pd.Timedelta(1, "ns")]}), {"columns": ["o", "i"]}, "has nanoseconds"),
         (pd.DataFrame({"order": [1, 1], "item": ["a", "b"]}), {}, r"columns=\[basket, item\]"),
+        (pl.DataFrame({"o": [1, 1], "i": pl.Series(["a", "b"], dtype=pl.Enum(["a", "b"]))}), {}, r"columns=\[basket, item\]"),
+        (pa.array([["a"], ["b"]]), {}, "tables and chunked arrays"),
+        (pa.RecordBatch.from_pydict({"a": [True, False]}), {}, r"pa.table\(batch\)"),
+        (frequent_itemsets(FIVE, 0.4), {}, "give a list of baskets"),
+        (Apriori(), {}, "got Apriori"),
     ],
 )
 def test_bad_input_gets_a_clear_sentence(baskets, options, told):
@@ -387,8 +426,9 @@ def test_a_frame_of_results():
     assert "Itemsets: 7 rows" in repr(found)
     assert "<td>{a, b, c}</td>" in found._repr_html_()
     assert "support" in list(found)
-    with pytest.raises(ValueError, match="Arrow has no type"):
-        frequent_itemsets([["a", 1]], 1).to_arrow()
+    for basket in (["a", 1], [2**70], [np.datetime64("2026-01-31")]):
+        with pytest.raises(ValueError, match="Arrow has no type"):
+            frequent_itemsets([basket], 1).to_arrow()
 
 
 def test_saved_and_loaded(tmp_path):

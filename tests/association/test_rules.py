@@ -252,6 +252,18 @@ def test_sets_that_were_found_already_take_no_thresholds_of_baskets():
     for frame in (found.to_pandas(), found.to_polars(), found.to_arrow()):
         with pytest.raises(ValueError, match="before to_pandas"):
             association_rules(frame)
+    with pytest.raises(ValueError, match="got Apriori"):
+        association_rules(Apriori(0.4).fit(FIVE))
+
+
+@pytest.mark.parametrize("confidence", [0.0, 0.9])
+def test_sets_of_which_a_subset_was_left_out_make_no_rules(confidence, tmp_path):
+    found = frequent_itemsets(FIVE, 0.4)
+    some = found.take([items != {"b", "c"} for items in found["itemset"]])  # {a, b}, {a, c} and {a, b, c} are there
+    for to in (None, tmp_path / "rules.parquet"):
+        with pytest.raises(ValueError, match="not all frequent sets"):
+            association_rules(some, min_confidence=confidence, to=to)
+    assert len(association_rules(found.take(found.length < 3), min_confidence=0.0)) == 6
 
 
 def test_rows_of_rules():

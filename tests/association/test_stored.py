@@ -89,6 +89,18 @@ def test_a_table_on_dask():
     assert model.certify(frame).holds
 
 
+@pytest.mark.parametrize("stored_fit", [False, True])
+def test_a_fit_to_lists_is_checked_against_a_stored_table(tmp_path, stored_fit):
+    frame = pd.DataFrame(table(4), columns=list("hgfedcba"))
+    lists = [frame.columns[row].tolist() for row in frame.to_numpy()]
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "table.parquet")
+    model = Apriori(0.1).fit(lists_file(tmp_path / "lists.parquet", lists) if stored_fit else lists)
+    for form in (tmp_path / "table.parquet", dd.from_pandas(frame, npartitions=3)):
+        assert model.certify(form).holds
+        assert np.array_equal(np.asarray(model.transform(form)).sum(axis=0), model.itemsets_.count)
+    assert not hasattr(model, "n_features_in_")
+
+
 def test_numbers_as_items(baskets, tmp_path):
     numbers = [[len(item) for item in basket] for basket in baskets]
     path = lists_file(tmp_path / "numbers.parquet", numbers)
@@ -180,6 +192,11 @@ def test_parts_show_their_progress(baskets, tmp_path, capsys):
     assert "parts mined: 1" in capsys.readouterr().err
 
 
+def test_lists_of_categories(baskets, tmp_path):
+    path = lists_file(tmp_path / "a.parquet", baskets, pa.list_(pa.dictionary(pa.int32(), pa.string())))
+    assert by_set(frequent_itemsets(path, 0.1)) == by_set(frequent_itemsets(baskets, 0.1))
+
+
 def test_lists_of_a_fixed_size(tmp_path):
     path = lists_file(tmp_path / "a.parquet", [["a", "b"], ["a", "c"]], pa.list_(pa.string(), 2))
     assert by_set(frequent_itemsets(path, 2)) == {frozenset("a"): 2}
@@ -229,6 +246,16 @@ def test_bad_files_get_a_clear_sentence(tmp_path):
         Apriori().fit(tmp_path / "none.parquet")
     with pytest.raises(ValueError, match="no baskets"):
         Apriori().fit(lists_file(tmp_path / "b.parquet", [], pa.list_(pa.string())))
+    pq.write_table(pa.table({"tea": pa.array([], pa.bool_())}), tmp_path / "c.parquet")
+    with pytest.raises(ValueError, match="no baskets"):
+        Apriori().fit(tmp_path / "c.parquet")
+    with dask.config.set({"dataframe.convert-string": False}):
+        series = dd.from_pandas(pd.Series([["tea"], ["milk"]]), npartitions=2)
+    for support in (1, 0.1):
+        with pytest.raises(ValueError, match="no baskets"):
+            Apriori(support).fit(series[series.index > 1])
+    with pytest.raises(ValueError, match="no baskets"):
+        Apriori().fit([["tea"]]).certify(series[series.index > 1])
 
 
 def test_parts_of_small_and_of_large_numbers(tmp_path):

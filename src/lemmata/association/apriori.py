@@ -11,11 +11,11 @@ frequent [2]: the certificate counts these again, and all that was found, by wal
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import TransformerMixin, _fit_context
+from sklearn.base import TransformerMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from lemmata.association.baskets import Baskets, is_whole, of_table, places_of
+from lemmata.association.baskets import NO_BASKETS, Baskets, is_whole, of_table, places_of
 from lemmata.association.certificate import checks_of
 from lemmata.association.itemsets import NO_LIMIT, itemsets_of
 from lemmata.association.mining import frequent_or_told
@@ -124,13 +124,13 @@ class Apriori(TransformerMixin, Estimator):
     def fit(self, X, y=None, sample_weight=None):
         """Find the frequent sets of baskets; a weight means that a basket is repeated."""
         source = self._source(X, sample_weight, reset=True)
+        options = {"algorithm": self.algorithm, "verbose": self.verbose}
         if isinstance(source, Baskets):
             names, total, whole = source.items, source.total, is_whole(source.weight)
             self.minimum_ = self._minimum(total, whole)
-            found = self._found(frequent_or_told, source, self.minimum_, algorithm=self.algorithm, verbose=self.verbose)
+            found = self._found(frequent_or_told, source, self.minimum_, self.strict, **options)
         else:
             share = self._share(source.reduce(total_block) if self._counts() else 1.0)
-            options = {"algorithm": self.algorithm, "verbose": self.verbose}
             names, found, candidates = self._found(frequent_in_parts, source, share, self.strict, **options)
             total, whole = candidates.total, candidates.whole
             self.minimum_ = self._minimum(total, whole)
@@ -152,6 +152,8 @@ class Apriori(TransformerMixin, Estimator):
 
     def _share(self, total):
         """Give the least support as a share; that of less than 64 bits is the number that is written, 0.1 for example."""
+        if not total:
+            raise ValueError(NO_BASKETS)
         return self.min_support / total if self._counts() else float(str(self.min_support))
 
     def _counts(self):
@@ -171,11 +173,13 @@ class Apriori(TransformerMixin, Estimator):
         elif sample_weight is None and booleans(X) is not None:
             validate_data(self, X, reset=reset, skip_check_array=True)  # the names and the number of columns
             source = of_table(booleans(X))
+        elif is_stored(X):
+            reader = self if reset or self._knows_columns() else clone(self)
+            source = Tables(reader._blocks(X, sample_weight=sample_weight, reset=reset or reader is not self))
         else:
-            blocks = self._blocks(X, sample_weight=sample_weight, reset=reset)
-            source = Tables(blocks) if is_stored(X) else of_table(*blocks.whole())
+            source = of_table(*self._blocks(X, sample_weight=sample_weight, reset=reset).whole())
         if isinstance(source, Baskets) and not len(source):
-            raise ValueError("Found no baskets; at least one is needed.")
+            raise ValueError(NO_BASKETS)
         if isinstance(source, Baskets) and not np.isfinite(source.total):
             raise ValueError("The weights add up to more than a number can hold: divide all of them by the same number.")
         return source
@@ -188,6 +192,10 @@ class Apriori(TransformerMixin, Estimator):
                 self.item_names_ = labels
         elif labels is not None and labels.tolist() != getattr(self, "item_names_", labels).tolist():
             raise ValueError("The columns have other names, or another order, than those of the fit.")
+
+    def _knows_columns(self):
+        """Tell whether the fit was to a table, and not to lists or pairs, whose items have no places."""
+        return hasattr(self, "n_features_in_")
 
     def _column_names(self):
         return getattr(self, "feature_names_in_", getattr(self, "item_names_", None))
@@ -217,17 +225,18 @@ class Apriori(TransformerMixin, Estimator):
         source = self._source(X, None, reset=False)
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 or is_single_frame(X) else np.float64
         if isinstance(source, Baskets):
-            return marks_block(source, self.itemsets_.trie(), self._names(X), dtype)
+            return marks_block(source, self.itemsets_.trie(), self._names(X, source), dtype)
         if not isinstance(source, Tables):
             raise ValueError("transform takes tables, or lists in memory: read stored lists in parts.")
-        return source.map(marks_block, self.itemsets_.trie(), self._names(X), source.blocks.dtype)
+        return source.map(marks_block, self.itemsets_.trie(), self._names(X, source), source.blocks.dtype)
 
-    def _names(self, X):
+    def _names(self, X, source):
         """Give the names of the frequent items as these baskets have them: of tables the numbers of their columns."""
         if not is_table(X, self.columns):
             return self.itemsets_.items
         columns = self._column_names()
-        columns = column_names(X) if columns is None else columns
+        if not self._knows_columns():
+            columns = source.columns if isinstance(source, Tables) else column_names(X)
         return self.itemsets_.items if columns is None else places_of(columns, self.itemsets_.items)
 
     def get_feature_names_out(self, input_features=None):
@@ -242,5 +251,5 @@ class Apriori(TransformerMixin, Estimator):
         """Count every set again, and prove that none is missing."""
         check_is_fitted(self)
         source = self._source(X, sample_weight, reset=False)
-        checks = checks_of(source, self._names(X), self.itemsets_, self.minimum_, self._minimum, self._longest())
+        checks = checks_of(source, self._names(X, source), self.itemsets_, self.minimum_, self._minimum, self._longest())
         return Certificate(*checks, subject=repr(self))

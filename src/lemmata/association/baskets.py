@@ -20,6 +20,7 @@ from lemmata.core.kernel import kernel
 NOTHING = np.empty(0)
 EXACT = 1 << 53  # up to which all whole numbers are floats
 SIGNED = 1 << 63  # below which whole numbers have 64 bits, with their sign
+NO_BASKETS = "Found no baskets; at least one is needed."
 INSERTION = 64  # items of a basket up to which they are sorted by insertion
 
 

@@ -63,7 +63,7 @@ class SetColumn(NamedTuple):
 
         try:
             names = pa.array(self.items)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (ValueError, TypeError, OverflowError):  # Arrow's own, and of numbers that are too large
             raise ValueError("Arrow has no type for items of these kinds: use to_pandas, or give the items as text.") from None
         indices = pa.array(self.indices.astype(np.int32, copy=False))
         values = pa.DictionaryArray.from_arrays(indices, names) if pa.types.is_string(names.type) else names.take(indices)

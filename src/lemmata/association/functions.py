@@ -100,7 +100,8 @@ def association_rules(
                 "min_support, max_length, columns and sample_weight belong to baskets: these sets were found already."
             )
     else:
-        if "itemset" in getattr(itemsets, "column_names", getattr(itemsets, "columns", ())):
+        names = getattr(itemsets, "column_names", getattr(itemsets, "columns", None))
+        if names is not None and "itemset" in names:
             raise ValueError("This frame holds sets: give what frequent_itemsets returned, before to_pandas() and the like.")
         support, limits = 0.1 if min_support is None else min_support, {"max_length": max_length, "memory_limit": memory_limit}
         model = Apriori(support, columns=columns, **limits, verbose=verbose)

@@ -11,6 +11,7 @@ from lemmata.core.kernel import kernel
 
 NO_LIMIT = 1 << 30  # to the items of a set
 MISSING = -2  # parent of a set whose prefix is not there
+SOME_LEFT_OUT = "These are not all frequent sets in their order: some were left out, if not closed for example."
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +81,7 @@ class Itemsets(Frame):
         fits = fits and len(self.count) == len(indptr) - 1
         parent = parents(indptr, self.indices, m) if fits else np.full(1, MISSING)
         if parent.min(initial=0) == MISSING:
-            raise ValueError("These are not all frequent sets in their order: some were left out, if not closed for example.")
+            raise ValueError(SOME_LEFT_OUT)
         return Trie.of(self.indices[indptr[1:] - 1], parent)
 
     def closed(self):
@@ -93,7 +94,7 @@ class Itemsets(Frame):
           {jam}         0.3333      1
           {milk, tea}   0.6667      2
         """
-        return self.take(~covered(self.trie(), self.count, same_support=True))
+        return self._uncovered(same_support=True)
 
     def maximal(self):
         """Keep the maximal sets: those that are frequent with no item more. All others are their subsets.
@@ -103,7 +104,13 @@ class Itemsets(Frame):
         >>> found.maximal()["itemset"].tolist() == [{"tea", "milk"}]
         True
         """
-        return self.take(~covered(self.trie(), self.count, same_support=False))
+        return self._uncovered(same_support=False)
+
+    def _uncovered(self, same_support):
+        marks, complete = covered(self.trie(), self.count, same_support)
+        if not complete:
+            raise ValueError(SOME_LEFT_OUT)
+        return self.take(~marks)
 
 
 def itemsets_of(names, found, total, whole, max_length):
@@ -144,8 +151,8 @@ def is_prefix(indptr, indices, at, r):
 
 @kernel
 def covered(trie, count, same_support):
-    """Mark the sets that have a superset with one item more among the sets, with the same support if asked."""
-    marks = np.zeros(len(trie.last), dtype=np.bool_)
+    """Mark the sets with a superset of one item more, of the same support if asked; tell whether all subsets are there."""
+    marks, complete = np.zeros(len(trie.last), dtype=np.bool_), True
     for r in range(len(trie.last)):
         own = items_of(trie, r)
         k = len(own)
@@ -154,6 +161,7 @@ def covered(trie, count, same_support):
             if left_out < k - 1:
                 rest[left_out] = own[left_out + 1]
             row = row_of(trie, rest) if k > 1 else np.int64(-1)
+            complete &= row >= 0 or k == 1
             if row >= 0 and (not same_support or count[row] == count[r]):
                 marks[row] = True
-    return marks
+    return marks, complete

@@ -45,7 +45,7 @@ class Room:
                 raise self.error
 
 
-def frequent_or_told(baskets, minimum, *, memory, **options):
+def frequent_or_told(baskets, minimum, strict=False, *, memory, **options):
     """Find all sets of at least this support or, if there are too many, say for which support there is room.
 
     >>> from lemmata.association.baskets import of_lists
@@ -60,9 +60,12 @@ def frequent_or_told(baskets, minimum, *, memory, **options):
     except TooManySets as error:
         told = (
             str(error)
-            or f"More than {memory // SET_BYTES:,} sets are in at least {minimum:,.6g} of {baskets.total:,.6g} baskets"
+            or f"More than {memory // SET_BYTES:,} sets are in {'more than' if strict else 'at least'} {minimum:,.6g} of "
+            f"{baskets.total:,.6g} baskets"
         )
     support, n = with_room(baskets, minimum, memory, **options)
+    if strict and isinstance(support, int):
+        support -= 1  # to be in more baskets than this is what was tried
     raise TooManySets(f"{told}, {advice(support, f' ({n:,} sets)')}")
 
 
@@ -79,8 +82,8 @@ def with_room(baskets, minimum, memory, **options):
     """
     largest, whole = baskets.supports().max(), is_whole(baskets.weight)
     while minimum < largest:
-        minimum = min(max(2 * minimum - 1, np.floor(minimum + 0.5) + 1 if whole else 0.0), largest)
-        minimum = np.ceil(minimum) if whole else minimum
+        more = np.ceil(max(2 * minimum - 1, np.floor(minimum + 0.5) + 1)) if whole else 2 * minimum
+        minimum = min(more, largest)
         try:
             n = len(frequent(baskets, minimum, memory=memory, **options).support)
         except TooManySets:

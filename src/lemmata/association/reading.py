@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
-from lemmata.association.baskets import Baskets, names_array, of_lists, of_pairs, of_table
+from lemmata.association.baskets import NO_BASKETS, Baskets, names_array, of_lists, of_pairs, of_table
 from lemmata.association.stored import BasketFiles, BasketPartitions, list_column, the_one
 from lemmata.core.data import have_weight, is_dask, is_path, is_sparse, is_stored, some_present
 
@@ -14,10 +14,13 @@ class Tables:
     """Blocks of a table, seen as parts of baskets."""
 
     def __init__(self, blocks):
+        if not blocks.n_rows:
+            raise ValueError(NO_BASKETS)
         self.blocks = blocks
         if getattr(blocks, "block_rows", None):  # equal parts: in a short rest each set of items would be frequent
             blocks.block_rows = -(-blocks.n_rows // blocks.n_blocks)
         self.home, self.n_parts = blocks.home, blocks.n_blocks
+        self.columns = None if blocks.columns is None else names_array(list(blocks.columns))
 
     def reduce(self, kernel, *params):
         """Sum kernel(baskets, *params) over the blocks."""
@@ -58,8 +61,8 @@ def is_table(X, columns):
             )
         return table
     frame = _frame(X)
-    if hasattr(frame, "columns"):
-        words = [name for name, kind in frame.schema.items() if str(kind) in ("String", "Categorical", "Enum")]
+    if hasattr(frame, "get_column"):
+        words = [name for name, kind in frame.schema.items() if str(kind).startswith(("String", "Categorical", "Enum"))]
         if words and len(frame.columns) <= 3:
             raise ValueError(
                 f"Column {words[0]!r} holds text: for pairs name the columns, columns=[basket, item]; a table has a column "
@@ -80,7 +83,7 @@ def booleans(X):
     if is_stored(X):
         return None
     frame = _frame(X)
-    if not hasattr(frame, "columns") or any(str(kind) != "Boolean" for kind in frame.schema.values()):
+    if not hasattr(frame, "get_column") or any(str(kind) != "Boolean" for kind in frame.schema.values()):
         return None
     array = np.asarray(frame.to_numpy())
     return array if array.dtype == bool and array.ndim == 2 else None
@@ -126,7 +129,7 @@ def read(X, columns, sample_weight):
         frame = _named(_frame(X), columns)
         return of_pairs(*(frame.get_column(name).to_numpy() for name in columns))
     frame = _frame(X)
-    if hasattr(frame, "columns"):
+    if hasattr(frame, "get_column"):
         name = columns[0] if columns is not None else _lists(frame)
         lists = _named(frame, [name]).get_column(name).to_list()
     else:
@@ -153,6 +156,8 @@ def _frame(X):
     frame = nw.from_native(X, allow_series=True, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise ValueError("A lazy frame has no rows yet: give its collect().")
+    if frame is X and hasattr(X, "__arrow_c_array__"):
+        raise ValueError("Of Arrow, tables and chunked arrays are read: give pa.table(batch), or pa.chunked_array([array]).")
     return frame
 
 

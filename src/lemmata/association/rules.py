@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from lemmata.association.frame import Frame, SetColumn, row_numbers
-from lemmata.association.itemsets import Itemsets
+from lemmata.association.itemsets import SOME_LEFT_OUT, Itemsets
 from lemmata.association.mining import Room
 from lemmata.association.partition import ROUNDING, SUMS
 from lemmata.association.significance import CORRECTIONS, adjusted, chi_squared, fisher
@@ -53,7 +53,7 @@ def cut(trie, count, first, last, confidence, most):
 
     Returns
     -------
-    rules : (n, 3), rows of the whole set, of the left and of the right side.
+    rules : (n, 3), rows of the whole set, of the left and of the right side; the last has −1 for a side that is missing.
     """
     rules, n = np.empty((64, 3), dtype=np.int64), 0
     chosen = np.empty(MOST_ITEMS + 1, dtype=np.int64)  # places of the items on the right, ascending
@@ -72,7 +72,7 @@ def cut(trie, count, first, last, confidence, most):
                     left[a] = own[i]
                     a += 1
             antecedent = row_of(trie, left[:a])
-            confident = count[r] >= confidence * count[antecedent]
+            confident = antecedent < 0 or count[r] >= confidence * count[antecedent]
             if confident:
                 if n == len(rules):
                     more = np.empty((2 * n, 3), dtype=np.int64)
@@ -80,6 +80,8 @@ def cut(trie, count, first, last, confidence, most):
                     rules = more
                 rules[n, 0], rules[n, 1], rules[n, 2] = r, antecedent, row_of(trie, right[:b])
                 n += 1
+                if antecedent < 0 or rules[n - 1, 2] < 0:
+                    return rules[:n]
             if confident and size < min(most, k - 1) and chosen[size - 1] + 1 < k:
                 chosen[size] = chosen[size - 1] + 1
                 size += 1
@@ -185,6 +187,8 @@ def rules_of(
 
     def chosen(task):
         rules = cut(trie, count, *task, least, most)
+        if rules[-1:].min(initial=0) < 0:
+            raise ValueError(SOME_LEFT_OUT)
         if min_lift is not None:
             both, one, other = (count[rules[:, k]] for k in range(3))
             rules = rules[both / one >= min_lift * (other / itemsets.n_baskets) * below]

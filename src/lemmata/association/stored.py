@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from lemmata.association.baskets import SIGNED, Baskets, Rows, of_lists, plain, renumbered, united
+from lemmata.association.baskets import NO_BASKETS, SIGNED, Baskets, Rows, of_lists, plain, renumbered, united
 from lemmata.core.blocks import Blocks
 from lemmata.core.dask_blocks import DaskBlocks
 from lemmata.core.stream import AHEAD, open_parquet, parquet_files, read_ahead
@@ -41,7 +41,7 @@ class BasketFiles(Blocks):
             found = True
             yield i, partial(_alone, part)
         if not found:
-            raise ValueError("Found no baskets; at least one is needed.")
+            raise ValueError(NO_BASKETS)
 
 
 class BasketPartitions(DaskBlocks):
@@ -158,7 +158,8 @@ def together(parts):
 def _batches(files, columns):
     for path in files:
         with open_parquet(path) as file:
-            yield from file.iter_batches(batch_size=BATCH, columns=list(columns), use_threads=False)
+            for group in range(file.num_row_groups):  # one by one: Arrow joins no lists of categories of two groups
+                yield from file.iter_batches(batch_size=BATCH, row_groups=[group], columns=list(columns), use_threads=False)
 
 
 def _lists(files, columns):
