@@ -271,6 +271,19 @@ def test_certificate_refuses_what_is_changed(statistic):
     assert next(check.name for check in fitted.certify(*samples).failed) == "replicates"
 
 
+@pytest.mark.parametrize("where", [1e6, 1e9])
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_certificate_refuses_what_is_changed_far_from_zero(statistic, where):
+    x = where + np.random.default_rng(0).normal(size=40)
+    fitted = Bootstrap(statistic, n_resamples=2000, random_state=0).fit(x)
+    assert all(check.holds for check in fitted.certify(x) if check.kind == "proof")
+    for name in ("estimate_", "replicates_", "mean_"):
+        kept = getattr(fitted, name)
+        setattr(fitted, name, kept + fitted.standard_error_ / 100)
+        assert [check.name for check in fitted.certify(x).failed if check.kind == "proof"] == [name.strip("_")]
+        setattr(fitted, name, kept)
+
+
 def test_certificate_says_that_resamples_are_few():
     x = np.random.default_rng(0).normal(size=30)
     few = Bootstrap("mean", n_resamples=45, random_state=0).fit(x).certify(x)
@@ -292,6 +305,8 @@ def test_samples_that_do_not_vary():
     for method in ("bca", "expanded", "percentile", "basic", "normal", "studentized"):
         assert fitted.interval(0.9, method) == (3.0, 3.0)
     assert fitted.certify([3.0, 3.0, 3.0]).holds
+    tenths = np.full(10, 0.1)  # whose mean is another number by rounding
+    assert Bootstrap("mean", n_resamples=100).fit(tenths).certify(tenths).holds
     assert exact_bootstrap("median", [2.0, 2.0]).variance == 0
 
 

@@ -47,7 +47,7 @@ def test_a_series_has_the_interval_that_it_can_have():
 def test_one_number_of_several_and_what_does_not_vary():
     X = np.random.default_rng(1).normal(size=(20, 2))
     several = Bootstrap("mean", n_resamples=199, random_state=0).fit(X)
-    with pytest.raises(ValueError, match=r"has the shape \(2,\): say by index"):
+    with pytest.raises(ValueError, match=r"has the shape \(2,\): say by index .*from_bootstrap\(bootstrap, index=0\)"):
         several.plot()
     display = BootstrapDisplay.from_bootstrap(several, index=1, name="second mean")
     assert_array_equal(display.replicates, several.replicates_[:, 1])

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_array
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.decomposition import PCA as TheirPCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression as TheirLogistic
@@ -31,6 +32,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 from sklearn.model_selection import cross_validate as their_cross_validate
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -41,7 +43,7 @@ from lemmata.decomposition import PCA, KernelPCA
 from lemmata.hmm import GaussianHMM
 from lemmata.linear_model import LinearRegression, LogisticRegression, Ridge
 from lemmata.mixture import GaussianMixture
-from lemmata.model_selection import cross_validate
+from lemmata.model_selection import bootstrap_error, cross_validate, learning_curve
 from lemmata.naive_bayes import GaussianNB, MultinomialNB
 
 ROUNDING = 1e-9  # of two exact solutions of the same least squares
@@ -322,6 +324,16 @@ def test_what_cannot_be_pooled_is_not():
     assert np.isnan(cross_validate(Total(), X, cv=4, random_state=0).score)
 
 
+def test_several_labels_a_row_have_the_score_of_their_model():
+    X, y = labels(0)
+    both, model = np.column_stack([y, np.where(X[:, 1] > 1, "large", "small")]), MultiOutputClassifier(GaussianNB())
+    found = cross_validate(model, X, both, cv=KFold(4))
+    assert_array_equal(found.predictions, cross_val_predict(model, X, both, cv=KFold(4)))
+    assert_allclose(found.test_scores, cross_val_score(model, X, both, cv=KFold(4)), rtol=1e-12)
+    assert np.isnan(found.score)  # accuracy is of one label a row
+    assert found.certify(X, both).holds
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_mixture_is_scored_by_the_held_out_likelihood(seed):
     rng = np.random.default_rng(seed)
@@ -469,6 +481,20 @@ def test_the_likelihood_of_a_mixture_is_weighed():
     assert found.certify(X, sample_weight=weight).holds
 
 
+@pytest.mark.parametrize("last", [TheirMixture(1, random_state=0), GaussianMixture(1), TheirPCA(2)])
+def test_a_pipeline_is_weighed_and_pooled_as_its_last_step(last):
+    X, _ = numbers(0, n=30)
+    weight, fold = np.arange(30) % 3, np.arange(30) // 3 % 3
+    copies = np.repeat(np.arange(30), weight)
+    model = make_pipeline(StandardScaler(), last)
+    found = cross_validate(model, X, cv=PredefinedSplit(fold), sample_weight=weight)
+    repeated = cross_validate(model, X[copies], cv=PredefinedSplit(fold[copies]))
+    assert_allclose(found.test_scores, repeated.test_scores, rtol=1e-7)  # of iterated fits
+    assert_allclose(found.score, repeated.score, rtol=1e-7)
+    assert_allclose(found.score, np.average(found.test_scores, weights=[weight[test].sum() for _, test in found.splits]))
+    assert found.certify(X, sample_weight=weight).holds
+
+
 def test_rows_are_repeated_for_those_that_take_no_weights():
     X, y = numbers(0, n=20)
     weight = np.where(np.arange(20) < 5, 2.0, 1.0)
@@ -574,6 +600,19 @@ def test_errors_say_what_to_do(change, message):
     X, y = numbers(0)
     with pytest.raises(ValueError, match=message):
         cross_validate(Ridge(), X, y, **change)
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA])
+def test_a_label_that_is_missing_is_said(nothing):
+    X, y = labels(0)
+    y = y.astype(object)
+    y[3] = nothing
+    for resample in (cross_validate, learning_curve, bootstrap_error):
+        with pytest.raises(ValueError, match="Row 3 has no target: leave such rows out"):
+            resample(GaussianNB(), X, y)
+    weight = (np.arange(60) != 3).astype(float)
+    assert cross_validate(GaussianNB(), X, y, sample_weight=weight, random_state=0).predicted.sum() == 59
+    assert len(bootstrap_error(GaussianNB(), X, y, sample_weight=weight, n_resamples=20, random_state=0).rows) == 59
 
 
 class Odd(RegressorMixin, BaseEstimator):

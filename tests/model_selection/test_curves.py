@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import t
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression as TheirLogistic
 from sklearn.linear_model import Ridge as TheirRidge
 from sklearn.metrics import r2_score
@@ -236,6 +237,14 @@ def test_fits_of_other_rows_than_is_claimed_are_refused():
     renamed = replace(learned, values=[size + 1 for size in learned.values])
     for curve in (renamed, replace(learned, splits=fewer), replace(tuned, splits=fewer)):
         assert [check.name for check in curve.certify(X, y).failed] == ["rows of the fits"]
+
+
+def test_what_draws_anew_is_said_to_be_unprovable():
+    X, y = numbers(0)
+    curve = learning_curve(RandomForestRegressor(5), X, y, cv=3, random_state=0)
+    for check in ("scores of held-out rows", "scores of the fits"):
+        claim = curve.certify(X, y)[check].claim
+        assert claim == "cannot be proved: random_state is None, so every fit draws anew; give it a number"
 
 
 def test_scores_that_explode_hide_no_others():

@@ -46,6 +46,11 @@ class Keeping(BaseEstimator):
         return self
 
 
+class Penalized(BaseEstimator):
+    def __init__(self, lambda_=1.0):
+        self.lambda_ = lambda_
+
+
 def by_default(X, table=TABLE):
     return X - table.mean(axis=0)
 
@@ -82,6 +87,7 @@ labels = TABLE[:, 0].tolist()
         (LooksUp(), "ANSWERS"),
         (make_pipeline(StandardScaler(), LooksUp()), "ANSWERS"),
         (GaussianMixture(2, means_init=TABLE), "means_init"),
+        (Penalized(TABLE), "lambda_"),
     ],
 )
 def test_a_table_in_reach_is_named(model, name):
@@ -106,6 +112,7 @@ def test_nothing_is_found_where_nothing_is():
         FunctionTransformer(Centering(short)),
         FunctionTransformer(given, kw_args={"table": short}),
         GaussianNB(priors=[0.5, 0.5]),
+        Penalized(),
     ):
         assert knowledge(model, N) == []
     assert knowledge(GaussianNB(priors=[0.5, 0.5]), 2) == [], "a list that is a parameter is no table"

@@ -538,6 +538,8 @@ def test_the_picture_marks_the_suggested_and_the_simplest():
     both = OrderCurveDisplay.from_curve(curve, other, name="two")
     assert both.ax_.get_title() == "two: least at degree = 3"
     np.testing.assert_allclose(both.lines_[other.unit].get_ydata(), [1.0, np.nan, 0.0])
+    bend = OrderCurve("n_clusters", "elbow", np.array([1, 2, 3, 4]), np.array([[9.0, 3.0, 2.0, 1.0]]))
+    assert bend.plot().ax_.get_title() == "suggested: n_clusters = 2"
     with pytest.raises(ValueError, match="Curves in one picture have the same parameter"):
         OrderCurveDisplay.from_curve(curve, replace(other, param="k"))
     with pytest.raises(ValueError, match="'BIC, K ln N − 2L' is there twice: draw two models side by side"):

@@ -14,6 +14,7 @@ from lemmata.model_selection import bootstrap_losses as losses_of
 from lemmata.model_selection.bootstrap_samples import repetitions
 from lemmata.model_selection.fold import in_memory, told
 from lemmata.model_selection.heard import stoppable
+from lemmata.model_selection.splits import check_targets
 
 RESPONSES = ("predict", "predict_proba")
 
@@ -50,6 +51,7 @@ def read_task(estimator, X, y, loss, response_method, sample_weight, seed):
     if y.ndim != 1:
         raise ValueError(f"y must have one target for each row; its shape is {y.shape}.")
     rows = np.arange(len(y)) if sample_weight is None else np.repeat(np.arange(len(y)), repetitions(sample_weight, y))
+    check_targets(y, np.bincount(rows, minlength=len(y)))
     labels = np.unique(y[rows]) if is_classifier(estimator) else None
     if len(rows) < 2 or (labels is not None and len(labels) < 2):
         raise ValueError("There must be two rows or more, and of a classifier two classes or more.")

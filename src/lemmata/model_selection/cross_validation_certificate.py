@@ -139,14 +139,25 @@ def prediction_checks(result, data, folds, classes):
         kept = [answers(model, result.method, data.rows(test).X, classes) for model, (_, test) in asked]
         compared.append(("models kept", kept, "the models that were kept are those of the folds"))
     checks = [alike(np.concatenate(found), again, name, claim) for name, found, claim in compared]
-    anew = [name for name, value in result.estimator.get_params().items() if name.endswith("random_state") and value is None]
-    if anew:
-        unprovable = ANEW.format(" and ".join(anew))
-        checks = [check if check.holds else replace(check, claim=unprovable) for check in checks]
+    checks = told_if_unprovable(checks, result.estimator)
     labels = result.method == "predict" and not is_regressor(result.estimator)
     cumulative = joined([fold.removed for fold in folds], splits, count_rows(data.X), labels)
     claim = "each row has what was said of it when held out"
     return [*checks, alike(result.predictions, cumulative, "cumulative predictions", claim)]
+
+
+def told_if_unprovable(checks, estimator):
+    """Say of the checks that fail why they must, where every fit of an estimator draws anew.
+
+    Examples
+    --------
+    >>> from lemmata.cluster import KMeans
+    >>> told_if_unprovable([Check("scores", 1.0, 0.0, "proof", "they are the same")], KMeans())[0].claim
+    'cannot be proved: random_state is None, so every fit draws anew; give it a number'
+    """
+    anew = [name for name, value in estimator.get_params().items() if name.endswith("random_state") and value is None]
+    unprovable = ANEW.format(" and ".join(anew))
+    return [replace(check, claim=unprovable) if anew and not check.holds else check for check in checks]
 
 
 class _Again(NamedTuple):

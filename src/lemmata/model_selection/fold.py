@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from lemmata.core.data import is_sparse, is_stored
 from lemmata.model_selection.heard import stoppable
-from lemmata.model_selection.splits import count_rows
+from lemmata.model_selection.splits import check_targets, count_rows
 
 MISSING = {"predict_proba": 0.0, "predict_log_proba": -np.inf, "decision_function": -np.inf}  # of a class that was not there
 UNSUPERVISED = ("score_samples", "predict", "transform")  # what to ask a model without targets, the first that it has
@@ -42,7 +42,9 @@ class Data(NamedTuple):
         y = None if y is None else np.asarray(y)
         y = y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y
         check_consistent_length(X, y, sample_weight)
-        return cls(X, y, _weights(sample_weight, count_rows(X)), dict(fit_params or {}))
+        weight = _weights(sample_weight, count_rows(X))
+        check_targets(y, weight)
+        return cls(X, y, weight, dict(fit_params or {}))
 
     def rows(self, numbers):
         """Take some rows, and of each fit parameter that has one entry for each row, theirs."""

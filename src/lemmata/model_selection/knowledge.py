@@ -43,9 +43,10 @@ def _look(value, name, n_rows, found, seen):
     if _is_table(value, n_rows):
         found.append(f"{name or type(value).__name__}, of {n_rows} rows")
     elif hasattr(value, "get_params") and not inspect.isclass(value):
-        if any(key.endswith("_") and not key.startswith("_") for key in vars(value)):
+        learned = {key for key in vars(value) if key.endswith("_")} - set(value.get_params(deep=False))
+        if any(not key.startswith("_") for key in learned):
             found.append(f"{type(value).__name__}, fitted before")
-        inner = [(key, part) for key, part in vars(value).items() if not key.endswith("_")]
+        inner = [(key, part) for key, part in vars(value).items() if key not in learned]
         for key, part in inner + _written(type(value)):
             _look(part, key, n_rows, found, seen)
     elif isinstance(value, list | tuple):

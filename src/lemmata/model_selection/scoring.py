@@ -8,7 +8,7 @@ ask for nothing but such answers. A `score` that is the mean of the model's `sco
 other score nobody knows how to pool it: then there is NaN.
 """
 
-from inspect import signature
+from inspect import signature, unwrap
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier, is_regressor
@@ -18,6 +18,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
 
 from lemmata.core.estimator import gives_groups
 from lemmata.model_selection.fold import answers, repeated
@@ -76,7 +77,7 @@ def score_of(measure, model, data):
     """
     weighed = {}
     if data.weight is not None:
-        if _takes_weights(measure):
+        if _takes_weights(measure, model):
             weighed = {"sample_weight": data.weight}
         else:
             data = data.rows(repeated(np.arange(len(data.weight)), data.weight, f"The score of {type(model).__name__}"))
@@ -86,7 +87,15 @@ def score_of(measure, model, data):
     return float(found)
 
 
-def _takes_weights(measure):
+def _is_own(measure, model):
+    """Tell whether a measure is the score of the model itself, which a pipeline wraps anew each time it is asked."""
+    return unwrap(measure) is unwrap(getattr(type(model), "score", None))
+
+
+def _takes_weights(measure, model):
+    while isinstance(model, Pipeline) and _is_own(measure, model):  # which hands weights on to its last step
+        model = model.steps[-1][1]
+        measure = type(model).score
     return "sample_weight" in signature(measure._score_func if isinstance(measure, _BaseScorer) else measure).parameters
 
 
@@ -106,12 +115,12 @@ def pooled_score(measure, models, splits, data, classes=None):
     if isinstance(measure, _BaseScorer) and gives_groups(models[0]):  # each fit numbers its groups anew
         return np.nan
     tests = [test for _, test in splits]
-    if data.weight is not None and not _takes_weights(measure):
+    if data.weight is not None and not _takes_weights(measure, models[0]):
         tests = [repeated(test, data.weight, "The score") for test in tests]
         data = data._replace(weight=None)
     held_out = data.rows(np.concatenate(tests))
     folds = [(model, data.rows(test)) for model, test in zip(models, tests, strict=True)]
-    measure = _inherited(measure, folds)
+    measure = _inherited(measure, folds, held_out.y)
     if isinstance(measure, _BaseScorer) or measure in INHERITED:
         return score_of(measure, HeldOut(models, [part.X for _, part in folds], classes), held_out)
     parts = [_row_scores(measure, model, part) for model, part in folds]
@@ -120,11 +129,13 @@ def pooled_score(measure, models, splits, data, classes=None):
     return float(np.average(np.concatenate(parts), weights=held_out.weight))
 
 
-def _inherited(measure, folds):
+def _inherited(measure, folds, y):
     """Replace a model's own score by accuracy or R² if that is what it was in every fold."""
     model = folds[0][0]
     usual = ClassifierMixin.score if is_classifier(model) else RegressorMixin.score if is_regressor(model) else None
-    if usual is None or measure is not getattr(type(model), "score", None) or measure is usual:
+    if usual is ClassifierMixin.score and np.ndim(y) > 1 and type_of_target(y) == "multiclass-multioutput":
+        return measure  # there is no accuracy of several labels a row
+    if usual is None or not _is_own(measure, model) or measure is usual:
         return measure
     same = (np.isclose(score_of(measure, *fold), score_of(usual, *fold), rtol=SAME, atol=SAME) for fold in folds)
     return usual if all(same) else measure
@@ -132,7 +143,7 @@ def _inherited(measure, folds):
 
 def _row_scores(measure, model, data):
     """Return the scores of single rows, if the score of the fold is their mean; else None."""
-    if measure is not getattr(type(model), "score", None) or not hasattr(model, "score_samples"):
+    if not _is_own(measure, model) or not hasattr(model, "score_samples"):
         return None
     rows = model.score_samples(data.X)
     if isinstance(rows, tuple) or np.shape(rows) != (count_rows(data.X),):

@@ -136,11 +136,30 @@ def check_groups(groups, X):
             raise ValueError(f"Row {i} has no group: leave such rows out, or make each a group of its own.")
 
 
-def _is_nothing(group):
+def check_targets(y, weight=None):
+    """Refuse rows without a target among objects, which could not be put in order; NaN among numbers is the estimator's matter.
+
+    Examples
+    --------
+    >>> check_targets(np.array(["a", None], dtype=object))
+    Traceback (most recent call last):
+        ...
+    ValueError: Row 1 has no target: leave such rows out.
+    """
+    if y is None or y.ndim != 1 or y.dtype.kind != "O":
+        return
+    for i, target in enumerate(y):
+        if _is_nothing(target) and (weight is None or weight[i] > 0):
+            raise ValueError(f"Row {i} has no target: leave such rows out.")
+
+
+def _is_nothing(value):
     try:
-        return group is None or bool(group != group)
+        return value is None or bool(value != value)
     except TypeError:  # pandas' NA does not say whether it equals itself
         return True
+    except ValueError:  # nor does an array as a whole
+        return False
 
 
 def _check_groups(pairs, groups):

@@ -77,7 +77,8 @@ class BootstrapDisplay:
         low, high = np.asarray(low)[index], np.asarray(high)[index]
         if np.ndim(low):
             raise ValueError(
-                f"The statistic has the shape {bootstrap.estimate_.shape}: say by index which of its numbers to plot."
+                f"The statistic has the shape {bootstrap.estimate_.shape}: say by index which of its numbers to plot, as in "
+                "BootstrapDisplay.from_bootstrap(bootstrap, index=0)."
             )
         called = bootstrap.statistic
         called = getattr(called, "__name__", f"quantile {called}" if isinstance(called, float) else str(called))

@@ -54,8 +54,8 @@ class OrderCurveDisplay:
         for key, part in self.losses.items():
             if part.ndim != 2 or part.shape[1] != len(self.values) or np.isnan(part.mean(axis=0)).all():
                 raise ValueError(f"{key} needs a loss of each of the {len(self.values)} values, got the shape {part.shape}.")
-        least = {key: self.values[np.nanargmin(part.mean(axis=0))].item() for key, part in self.losses.items()}
-        self.suggested = _each(suggested, least)
+        self._least = {key: self.values[np.nanargmin(part.mean(axis=0))].item() for key, part in self.losses.items()}
+        self.suggested = _each(suggested, self._least)
         self.simplest = _each(simplest, self.suggested)
         for marked in (*self.suggested.values(), *self.simplest.values()):
             if marked not in self.values:
@@ -113,7 +113,8 @@ class OrderCurveDisplay:
 
     def _title(self) -> str:
         orders = list(dict.fromkeys(self.suggested.values()))
-        told = f"least at {self.param} = {', '.join(f'{order:g}' for order in orders)}"
+        told = "least at" if self.suggested == self._least else "suggested:"  # as the bend of an elbow is
+        told += f" {self.param} = {', '.join(f'{order:g}' for order in orders)}"
         key = next(iter(self.losses))
         if len(self.losses) == 1 and self.simplest[key] != self.suggested[key]:
             told += f", simplest within one standard error {self.simplest[key]:g}"
