@@ -303,6 +303,15 @@ def test_ways_that_lead_nowhere_are_refused(walk, match):
         walk(model)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_far_off_are_real_with_a_probability_that_is_a_number(dtype):
+    X = (1e-12 * heaps(200, 0)).astype(dtype)
+    model = GenerativeAdversarialNetwork(2, hidden_layer_sizes=(8,), max_iter=2, random_state=0).fit(X)
+    size = 0.9 * np.finfo(dtype).max
+    chances = model.discriminate(np.array([[size, size], [-size, -size], [size, -size], [0, size]], dtype))
+    assert ((chances >= 0) & (chances <= 1)).all(), chances
+
+
 @pytest.mark.parametrize("options", [{}, {"objective": "minimax", "penalty": 0.0, "n_critic": 3, "noise": 0.1, "average": 0.0}])
 def test_the_certificate_repeats_the_fit_and_tells_how_far_draws_are(options):
     X = heaps(200, 0)

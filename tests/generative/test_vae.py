@@ -3,6 +3,7 @@
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logsumexp
 from scipy.stats import multivariate_normal, norm
@@ -11,11 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lemmata.core.blocks import Blocks
 from lemmata.decomposition import ProbabilisticPCA
-from lemmata.generative import VariationalAutoencoder
+from lemmata.generative import GenerativeAdversarialNetwork, VariationalAutoencoder
 from lemmata.generative.vae_law import mean_bounds
 from lemmata.neural_network.layers import layer
 from lemmata.optimize import inverse
 from lemmata.optimize.rules import Adam
+from lemmata.plot import GeneratedDisplay
 
 
 def plane(n=400, d=5, seed=0):
@@ -215,6 +217,29 @@ def test_the_latent_space_is_walked_through(curve):
     assert grid.shape == (3, 3, 2)
     corner = norm.ppf([[1 / 6, 5 / 6]])  # left and up
     np.testing.assert_allclose(grid[0, 0], two.inverse_transform(corner)[0], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_of_frames_are_ends_of_ways():
+    frame = pd.DataFrame(plane(20), columns=list("abcde"))
+    model = VariationalAutoencoder(2, hidden_layer_sizes=(4,), tol=None, max_iter=1, random_state=0).fit(frame)
+    way = model.interpolate(frame.iloc[0], frame.iloc[1], 3)
+    np.testing.assert_allclose(way[[0, 2]], model.reconstruct(frame[:2]), rtol=1e-12)
+    model.set_output(transform="pandas")
+    np.testing.assert_array_equal(model.interpolate(frame.iloc[0], frame.iloc[1], 3), way)
+
+
+def test_pictures_of_one_column_and_of_planes_of_either_model():
+    X, options = plane(20, d=4), {"hidden_layer_sizes": (4,), "max_iter": 1, "random_state": 0}
+    line = VariationalAutoencoder(1, tol=None, **options).fit(X[:, :1])
+    data, drawn = GeneratedDisplay.from_estimator(line, X[:, :1], n=5).ax_.collections
+    np.testing.assert_array_equal(data.get_offsets(), np.column_stack([X[:, 0], np.zeros(20)]))
+    assert len(drawn.get_offsets()) == 5
+    with pytest.raises(ValueError, match="two latent variables, and VariationalAutoencoder has one"):
+        GeneratedDisplay.from_latent_plane(line, image_shape=(1, 1))
+    game = GenerativeAdversarialNetwork(2, **options).fit(X)
+    shown = GeneratedDisplay.from_latent_plane(game, image_shape=(2, 2), n=3, reach=1.5)
+    np.testing.assert_allclose(shown.picture_[:2, :2].ravel(), game.generate([[-1.5, 1.5]])[0], rtol=1e-12)
 
 
 def test_networks_are_shown_as_networks(curve):

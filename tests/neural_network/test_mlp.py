@@ -224,6 +224,8 @@ def test_labels_in_another_form_than_in_the_fit_are_refused():
         model.certify(X, Y[:, [0, 1, 1]])
     with pytest.raises(ValueError, match=r"rows have \(1\) or not \(0\), and it holds 2"):
         model.fit(X, 2 * Y)
+    with pytest.raises(ValueError, match=r"rows have \(1\) or not \(0\), and it holds '0'"):
+        model.fit(X, Y.astype(str))
     with pytest.raises(ValueError, match="plot a model of one label"):
         model.plot(X, Y)
     model.classes_ = np.array([0, 7])
@@ -432,6 +434,37 @@ def test_steps_that_leave_the_numbers_are_refused():
     with pytest.raises(ValueError, match="lower learning_rate_init, or set clip"):
         MLPRegressor(rule="sgd", learning_rate_init=1e6, random_state=0, max_iter=50).fit(X, y)
     MLPRegressor(rule="sgd", learning_rate_init=0.1, clip=0.1, random_state=0, max_iter=2, tol=None).fit(X, y)
+
+
+def test_partial_fit_does_not_leave_the_numbers_either():
+    X, y = make_moons(50, random_state=0)
+    options = {"hidden_layer_sizes": (5,), "activation": "identity", "rule": "sgd", "random_state": 0}
+    with pytest.raises(ValueError, match="left the numbers in epoch 1; lower learning_rate_init, or set clip"):
+        MLPClassifier(learning_rate_init=1e200, **options).partial_fit(X, y, classes=[0, 1])
+    model = MLPRegressor(**options).partial_fit(X, y)
+    before, steps = model.predict(X), model.t_
+    with pytest.raises(ValueError, match="left the numbers in epoch 2"):
+        model.set_params(learning_rate_init=1e200).partial_fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert (model.t_, model.n_iter_) == (steps, 1)
+
+
+@quiet
+@pytest.mark.parametrize("home", [np.asarray, csr_array])
+@pytest.mark.parametrize("hidden", [(), (6,), (6, 6)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_of_rows_far_off_are_numbers_whatever_the_units(n_classes, hidden, home):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(n_classes, size=60)
+    far = np.array([[1.0, 1, 1, 1], [-1, -1, -1, -1], [1, -1, 1, -1], [0, 0, 1, 0]])
+    model = MLPClassifier(hidden, max_iter=3, random_state=0)
+    expected = model.fit(X, y).predict(1e100 * far)
+    for unit, rows in ((1.0, 1.7e308 * far), (1e-9, 1e300 * far), (1e-30, 1e300 * far)):
+        model.fit(unit * X, y)
+        chances = model.predict_proba(home(rows))
+        np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-12)
+        np.testing.assert_array_equal(model.predict(home(rows)), chances.argmax(axis=1))
+        np.testing.assert_array_equal(model.predict(home(rows)), expected)
 
 
 @pytest.mark.parametrize("sizes", [(0,), (3, -1), (2.5,), [[1, 2]]])

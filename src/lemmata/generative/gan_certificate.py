@@ -16,7 +16,7 @@ from lemmata.generative.gan_kernels import ASIDE, Plan, discriminator_gradient, 
 from lemmata.generative.two_samples import mmd_test
 from lemmata.neural_network.layers import Shape, forward, new_rooms, room_of, unit_rows
 from lemmata.neural_network.network import LIMIT, UNMOVED, directions_of, disagreement, off_zero, plain_forward
-from lemmata.neural_network.passes import outputs_of, rows_of
+from lemmata.neural_network.passes import outputs_of, rows_of, sure_outputs
 from lemmata.neural_network.steps import new_steps
 from lemmata.optimize.rules import GradientDescent
 
@@ -59,7 +59,7 @@ def logit_block(X, weight, law):
     codes = law.judge.codes.copy()
     codes[-1] = 0  # the identity: D itself rounds to 1 where the logit still tells rows apart
     judge = law.judge._replace(codes=codes)
-    return outputs_of(judge, law.parameters[law.split :], rows_of(X, law.mean, law.scale, float))[:, 0].astype(float)
+    return sure_outputs(judge, law.parameters[law.split :], X, law.mean, law.scale)[:, 0].astype(float)
 
 
 def hidden_block(X, weight, law):

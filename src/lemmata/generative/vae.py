@@ -307,7 +307,9 @@ class VariationalAutoencoder(LatentEstimator):
 
     def interpolate(self, a, b, n=10):
         """Give n rows on the way from row a to row b, on a straight line between their latent coordinates."""
-        first, last = self.transform(ends_of(a, b))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)  # points of a way have none
+            first, last = self.posterior(ends_of(a, b)).mean
         return self._between(first, last, n)
 
     def sample(self, n_samples=1, random_state=None):

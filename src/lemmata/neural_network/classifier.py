@@ -12,13 +12,14 @@ from sklearn.base import _fit_context
 from lemmata.core.data import is_sparse, is_stored
 from lemmata.core.estimator import Classifier, as_output
 from lemmata.linear_model.stochastic import mixed
+from lemmata.neural_network.layers import Shape
 from lemmata.neural_network.multilayer import Multilayer
-from lemmata.neural_network.passes import output_block
+from lemmata.neural_network.passes import sure_outputs
 
 
 def probability_block(X, weight, shape, parameters, mean, scale):
     """Probabilities of the classes or labels, (n, K), in float64, so that those of classes sum to one."""
-    p = output_block(X, weight, shape, parameters.astype(float), mean, scale)
+    p = sure_outputs(Shape(*shape), parameters.astype(float), X, mean, scale)
     return np.column_stack([1 - p[:, 0], p[:, 0]]) if p.shape[1] == 1 else p
 
 
@@ -148,7 +149,7 @@ class MLPClassifier(Classifier, Multilayer):
         y = y.toarray() if is_sparse(y) else np.asarray(y)
         strange = y[~np.isin(y, (0, 1))]
         if len(strange):
-            raise ValueError(f"Columns of y are labels, which rows have (1) or not (0), and it holds {strange[0]}.")
+            raise ValueError(f"Columns of y are labels, which rows have (1) or not (0), and it holds {strange.tolist()[0]!r}.")
         self._one_or_many(True, reset)
         if reset:
             self.classes_ = np.arange(y.shape[1])

@@ -238,9 +238,7 @@ class Multilayer(Iterative, Estimator):
         rng = np.random.default_rng([lesson.seed, 0, state.epoch])
         going = Going(Moving(state.parameters, state.moments1, state.moments2, state.steps), rng, 0, 0.0, 0.0)
         going, _ = fold(blocks, partial(visit_block, lesson=lesson), going)
-        loss = going.total / going.weight
-        if not (np.isfinite(loss) and np.isfinite(going.moving.parameters).all()):
-            raise ValueError(f"The steps left the numbers in epoch {state.epoch + 1}; lower learning_rate_init, or set clip.")
+        loss = mean_loss(going, state.epoch + 1)
         mark, kept, scores = loss, state.kept, state.scores
         if lesson.held_out:
             score = self._held_out_score(blocks, lesson, going.moving.parameters)
@@ -313,8 +311,9 @@ class Multilayer(Iterative, Estimator):
         lesson = self._plan(blocks, self._order_seed, scaling)
         going = Going(moving, np.random.default_rng([lesson.seed, 0, self.n_iter_]), 0, 0.0, 0.0)
         going, _ = fold(blocks, partial(visit_block, lesson=lesson), going)
+        loss = mean_loss(going, self.n_iter_ + 1)
         self._keep(State(0, *going.moving, 0.0, 0, moving.parameters[:0], ()), blocks.dtype, scaling, targets)
-        self.loss_, self.n_iter_ = going.total / going.weight, self.n_iter_ + 1
+        self.loss_, self.n_iter_ = loss, self.n_iter_ + 1
         for name in ("seed_", "trace_", "converged_", "validation_scores_"):
             vars(self).pop(name, None)
         return self
@@ -333,6 +332,14 @@ class Multilayer(Iterative, Estimator):
         """Prove the fit by repeating it, and its derivatives by differences; tell how far the weights are from rest."""
         check_is_fitted(self)
         return Certificate(*checks_of(self, self._table(X, y, sample_weight, reset=False)), subject=repr(self))
+
+
+def mean_loss(going, epoch):
+    """Return the mean loss over an epoch, whose steps must have stayed among the numbers."""
+    loss = going.total / going.weight
+    if not (np.isfinite(loss) and np.isfinite(going.moving.parameters).all()):
+        raise ValueError(f"The steps left the numbers in epoch {epoch}; lower learning_rate_init, or set clip.")
+    return loss
 
 
 def seeds(seed):

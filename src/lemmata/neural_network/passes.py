@@ -105,6 +105,36 @@ def outputs_of(shape, parameters, rows):
     return out
 
 
+def sure_outputs(shape, parameters, X, mean, scale):
+    """Return the outputs for the rows of a block, of a network that says how sure it is.
+
+    The sums of a row that is very far off may overflow, and leave no number; it is as sure of a nearer row in that direction.
+    """
+    out = outputs_of(shape, parameters, rows_of(X, mean, scale, float))
+    lost = np.isnan(out).any(axis=1)
+    if lost.any():
+        far = nearer(X[lost], mean, scale, parameters.dtype)
+        out[lost] = outputs_of(shape, parameters, rows_of(far, None, None, float))
+    return out
+
+
+def nearer(X, mean, scale, dtype):
+    """Center rows by a mean, divide them by a scale, and shorten them so that layers of weights leave them numbers.
+
+    Examples
+    --------
+    >>> row = nearer(np.array([[1e308, 0.0, -5e307]]), np.zeros(3), np.full(3, 10.0), np.float64)
+    >>> bool(row[0, 0] < 1e103), row / row[0, 0]
+    (True, array([[ 1. ,  0. , -0.5]]))
+    """
+    X = np.asarray(X.toarray() if is_sparse(X) else X, dtype=float)
+    with np.errstate(over="ignore"):
+        Z = X if mean is None else (X - mean) / scale
+    largest = np.finfo(float).max
+    Z = np.clip(Z, -largest, largest)
+    return (np.cbrt(np.finfo(dtype).max) / np.abs(Z).max(axis=1, keepdims=True, initial=1.0) * Z).astype(dtype)
+
+
 def output_block(X, weight, shape, parameters, mean, scale):
     """Return the outputs for the rows of a block of (X, weight)."""
     return outputs_of(Shape(*shape), parameters, rows_of(X, mean, scale, parameters.dtype))

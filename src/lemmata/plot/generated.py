@@ -82,12 +82,15 @@ class GeneratedDisplay:
         name: str | None = None,
     ) -> Self:
         """Show what a model makes of a grid of n × n points of its first two latent variables, from −reach to reach."""
+        if estimator.latent_dim < 2:
+            raise ValueError(f"A plane needs two latent variables, and {type(estimator).__name__} has one.")
         line = np.linspace(-reach, reach, n)
         across, up = np.meshgrid(line, line[::-1])
         z = np.zeros((n * n, int(estimator.latent_dim)))
         z[:, 0] = across.ravel()
         z[:, 1] = up.ravel()
-        made = estimator.inverse_transform(z)
+        decode = estimator.inverse_transform if hasattr(estimator, "inverse_transform") else estimator.generate
+        made = decode(z)
         name = f"{type(estimator).__name__}: latent plane" if name is None else name
         return cls(made, image_shape=image_shape, n_columns=n, name=name).plot(ax)
 
@@ -95,10 +98,9 @@ class GeneratedDisplay:
         """Draw pictures or points."""
         ax = axes(ax, (5.0, 5.0))
         if self.image_shape is None:
-            points = self.rows if self.rows.shape[1] > 1 else np.column_stack([self.rows, np.zeros(len(self.rows))])
             if self.data is not None:
-                ax.scatter(*np.asarray(self.data)[:, :2].T, s=8, color=NEUTRAL, alpha=0.4, lw=0, label="data")
-            ax.scatter(*points[:, :2].T, s=10, color=class_colors(1)[0], alpha=0.6, lw=0, label="generated")
+                ax.scatter(*_points(np.asarray(self.data)).T, s=8, color=NEUTRAL, alpha=0.4, lw=0, label="data")
+            ax.scatter(*_points(self.rows).T, s=10, color=class_colors(1)[0], alpha=0.6, lw=0, label="generated")
             ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
             ax.set(xlabel="first column", ylabel="second")
             quiet(ax)
@@ -121,3 +123,8 @@ class GeneratedDisplay:
             top, left = i * (height + 1), j * (width + 1)
             sheet[top : top + height, left : left + width] = row.reshape(height, width)
         return sheet
+
+
+def _points(rows: np.ndarray) -> np.ndarray:
+    """Give the first two columns; beside a single one, zeros."""
+    return rows[:, :2] if rows.shape[1] > 1 else np.column_stack([rows, np.zeros(len(rows))])
