@@ -43,6 +43,8 @@ def test_returns_are_smoothed_over_episodes_and_banded_over_seeds():
     assert short.curves_["a"][0].tolist() == [1.0]  # as long as all last
     with pytest.raises(ValueError, match="'a' has no episodes"):
         ReturnsDisplay({"a": [[]]})
+    with pytest.raises(ValueError, match="'a' needs a list of runs"):
+        ReturnsDisplay({"a": [1.0, 2.0]})
     agent = SimpleNamespace(returns_=np.arange(5.0))
     assert ReturnsDisplay.from_estimator(agent, window=1).curves_["SimpleNamespace"][1].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 
@@ -63,6 +65,12 @@ def test_grid_worlds_have_colors_arrows_and_marks():
     assert len(GridWorldDisplay.from_solution(learner, (2, 2)).ax_.patches) == 4
     with pytest.raises(ValueError, match="3 × 4 cells need as many values, got 5"):
         GridWorldDisplay(np.arange(5.0), (3, 4))
+    with pytest.raises(ValueError, match="3 × 4 cells need as many actions, got 5"):
+        GridWorldDisplay(value, (3, 4), policy=[0] * 5)
+    with pytest.raises(ValueError, match="3 × 4 cells need as many marks, got 2"):
+        GridWorldDisplay(value, (3, 4), marks=list("SG"))
+    with pytest.raises(ValueError, match="takes action 5, and moves has 4"):
+        GridWorldDisplay(value, (3, 4), policy=[5] * 12)
     display.figure_.canvas.draw()
 
 

@@ -117,6 +117,10 @@ def test_what_is_wrong_is_said():
         ("initial must hold numbers", lambda: MDP(T, [0.0], 0.9, initial="first")),
         ("initial must be the number of a state", lambda: MDP(T, [0.0], 0.9, initial=np.nan)),
         ("initial must be the number of a state", lambda: MDP(T, [0.0], 0.9, initial=np.inf)),
+        ("twice: name each state once, or give a mask", lambda: MDP(np.eye(3)[:, None], [0.0] * 3, 0.9, terminal=[0, 0, 1])),
+        ("A policy must hold numbers", lambda: MDP(T, [0.0], 0.9).chain([["stay"]])),
+        ("mdp must be an MDP", lambda: value_iteration(MDP(T, [0.0], 0.9)).certify(gymnasium.make("FrozenLake-v1"))),
+        ("mdp must be an MDP", lambda: evaluate_policy(MDP(T, [0.0], 0.9), [0]).certify("lake")),
     ):
         with pytest.raises(ValueError, match=message):
             given_()

@@ -1,5 +1,6 @@
 """Planning: values and policies against enumeration, closed forms, linear programs and walks, and what their proofs see."""
 
+from fractions import Fraction
 from types import SimpleNamespace
 
 import gymnasium
@@ -392,6 +393,24 @@ def test_bounds_are_plain_numbers_and_claims_are_checked(plan):
     evaluated = evaluate_policy(mdp, found.policy)
     evaluated.bound = 0.0
     assert [check.name for check in evaluated.certify().failed] == ["bound"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("far", [1e5, 1e12])
+def test_a_start_that_is_far_off_does_not_pass_for_the_size_of_the_value(method, far):
+    mdp = random_mdp(0)
+    found = value_iteration(mdp, method=method, start=np.full(6, far))
+    assert found.converged
+    assert found.certify().holds, str(found.certify())
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-4])
+@pytest.mark.parametrize("start", [0.0, 1e-6])
+def test_a_value_that_one_pass_finds_is_rounded_in_its_own_size(gamma, start):
+    mdp = MDP([[[1.0]]], [1.1], gamma)
+    found = value_iteration(mdp, start=[start])
+    assert abs(Fraction(float(found.value[0])) - Fraction(1.1) / (1 - Fraction(gamma))) <= found.error
+    assert found.certify().holds, str(found.certify())
 
 
 @pytest.mark.parametrize("gamma", [0.9, 0.999999])

@@ -237,6 +237,14 @@ def test_large_equations_are_solved(kind):
     np.testing.assert_allclose(value, direct, rtol=0, atol=1e-8 * np.abs(direct).max())
 
 
+def test_equations_that_come_by_columns_are_solved():
+    rng, n = np.random.default_rng(0), DIRECT + 100
+    moves = rng.dirichlet(np.ones(3), size=n).ravel(), (np.repeat(np.arange(n), 3), rng.integers(n, size=3 * n))
+    flow = Chain(csr_array(moves, shape=(n, n)).T, np.ones(n), 0.98)  # as of the occupancy of a linear program
+    direct = np.linalg.solve(np.eye(n) - flow.gamma * flow.dense, flow.rewards)
+    np.testing.assert_allclose(solve_chain(flow), direct, rtol=1e-9)
+
+
 @pytest.mark.slow_without_jit
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_that_are_used_do_not_matter(method):

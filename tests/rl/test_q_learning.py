@@ -237,6 +237,18 @@ def test_the_bound_of_the_policy_is_true_and_a_bad_policy_is_refused():
         assert np.abs(model.q_ - optimum).max() / np.abs(model.q_).max() <= table.value * (1 + 1e-9)
 
 
+def test_a_policy_need_not_end_where_nobody_can_get():
+    T = [[[0, 1, 0], [0, 1, 0]], [[0, 1, 0], [0, 1, 0]], [[0, 0, 1], [0, 1, 0]]]
+    mdp = MDP(np.array(T, dtype=float), [-1.0, 0.0, -1.0], 1.0, terminal=[1], initial=0)
+    model = QLearning(n_steps=100, random_state=0).fit(mdp)
+    assert model.policy_[2] == 0  # never tried, and it would stay there for ever
+    assert model.certify(mdp)["policy loss"].value < 1e-9
+    trap = MDP(np.array(T, dtype=float), [-1.0, 0.0, -1.0], 1.0, terminal=[1], initial=2)
+    model = QLearning(n_steps=100, random_state=0).fit(trap)
+    model.policy_ = np.array([0, 0, 0])
+    assert model.certify(trap)["policy loss"].value == np.inf
+
+
 def test_what_was_learned_in_gymnasium_can_be_held_against_its_model():
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
     model = QLearning(0.9, epsilon=0.9, n_steps=20_000, random_state=0).fit(env)

@@ -152,6 +152,17 @@ def test_one_percent_of_sabotage_is_refused():
                 assert not twin.certify(env).holds, name
 
 
+def test_how_observations_are_read_belongs_to_the_fit():
+    env = gymnasium.make("MountainCar-v0", max_episode_steps=50)
+    for learner in (TDNetwork((2,), n_evaluations=0), Reinforce((2,), n_evaluations=0)):
+        model = learner.set_params(n_steps=1000, random_state=0).fit(env)
+        assert model.certify(env).holds, str(model.certify(env))
+        for name in ("center", "scale"):
+            twin = deepcopy(model)
+            setattr(twin, f"{name}_", getattr(model, f"{name}_") * 1.01)
+            assert [check.name for check in twin.certify(env).failed] == [name]
+
+
 @pytest.mark.parametrize("policy", [None, UNIFORM])
 def test_what_cannot_be_repeated_is_judged_by_the_known_law(policy):
     env = gymnasium.make("FrozenLake-v1")

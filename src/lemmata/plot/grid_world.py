@@ -47,13 +47,16 @@ class GridWorldDisplay:
     ) -> None:
         rows, columns = shape
         self.value = np.asarray(value, dtype=float).ravel()
-        if len(self.value) != rows * columns:
-            raise ValueError(f"{rows} × {columns} cells need as many values, got {len(self.value)}.")
         self.shape = (int(rows), int(columns))
         self.policy = None if policy is None else np.asarray(policy).ravel()
         self.moves = moves
         self.marks = None if marks is None else [str(mark) for mark in np.asarray(marks).ravel()]
         self.name = name
+        for what, each in (("values", self.value), ("actions", self.policy), ("marks", self.marks)):
+            if each is not None and len(each) != rows * columns:
+                raise ValueError(f"{rows} × {columns} cells need as many {what}, got {len(each)}.")
+        if self.policy is not None and self.policy.max() >= len(moves):
+            raise ValueError(f"The policy takes action {self.policy.max()}, and moves has {len(moves)}: say where each points.")
 
     @classmethod
     def from_solution(

@@ -16,7 +16,7 @@ class ReturnsDisplay:
     Parameters
     ----------
     returns : Mapping from the name of an agent to its runs, each a sequence of the returns of its episodes.
-    window : Episodes over which a run is averaged; default a fiftieth of the longest run.
+    window : Episodes over which a run is averaged; default a fiftieth of the shortest run.
     level : Share of the runs that the band holds, between quantiles of the runs at each episode.
     target : Return to draw a line at: where the task counts as solved.
 
@@ -44,6 +44,8 @@ class ReturnsDisplay:
     ) -> None:
         self.returns = {name: [np.asarray(run, dtype=float) for run in runs] for name, runs in returns.items()}
         for name, runs in self.returns.items():
+            if not all(run.ndim == 1 for run in runs):
+                raise ValueError(f"{name!r} needs a list of runs, each with the returns of its episodes.")
             if not runs or not all(len(run) for run in runs):
                 raise ValueError(f"{name!r} has no episodes to draw.")
         self.window = window

@@ -80,9 +80,15 @@ def reach_of(mdp):
     return undiscounted_reach(mdp)
 
 
-def rounding(mdp, value):
-    """Bound the rounding of TV − V, in the value's own size: the reward of an action that counts is at most twice as large."""
-    return EPSILON * (mdp.longest_row + 6) * float(np.abs(value).max())  # 6: discount, reward (twice), their sum, difference, γ
+def rounding(mdp, value, change=0.0):
+    """Bound the rounding of TV − V, in the value's own size: the reward of an action that counts is at most twice as large.
+
+    Parameters
+    ----------
+    change : Largest entry of TV − V, where TV may be of another size.
+    """
+    m = mdp.longest_row + 6  # 6: discount, reward (twice), their sum, difference, γ
+    return EPSILON * m * (float(np.abs(value).max()) + change)
 
 
 def margin(mdp, below, above, value):
@@ -97,7 +103,7 @@ def margin(mdp, below, above, value):
 
 def bracket(mdp, reach, low, high, value):
     """Bound V^π − V from below and V* − V from above, rounding included."""
-    slack = rounding(mdp, value) + EPSILON * max(abs(low), abs(high))
+    slack = rounding(mdp, value, max(abs(low), abs(high)))
     return reach.below(low - slack, value), reach.above(high + slack, value)
 
 

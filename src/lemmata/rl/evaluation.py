@@ -53,7 +53,7 @@ class Evaluation:
 
     def certify(self, mdp=None):
         """Prove, from the policy and the value alone, that the value is the policy's."""
-        mdp = self.mdp if mdp is None else mdp
+        mdp = self.mdp if mdp is None else a_model(mdp)
         policy = read_policy(self.policy, mdp.n_states, mdp.n_actions)
         value, chain = mdp._value(self.value), chain_of(mdp, policy)
         horizon = horizon_of(mdp, policy, chain)

@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from lemmata.core.certificate import TINY, Check
 from lemmata.rl.bounds import bracket, reach_of
-from lemmata.rl.evaluation import evaluate_policy, refuse_endless
+from lemmata.rl.evaluation import refuse_endless
 from lemmata.rl.linear_system import solve_chain
 from lemmata.rl.mdp import MDP
 from lemmata.rl.policy import Chain, chain_of, chosen, mean_under, read_policy
@@ -70,7 +70,8 @@ def policy_check(mdp, policy, there, *, limit=LOSS_LIMIT):
     claim, loss = "no policy gains more than this share of the largest value, from any state that can be reached", np.inf
     with suppress(ValueError):  # what is no policy, or one without a value, or an MDP in which nothing can be proved
         policy, reach = read_policy(policy, mdp.n_states, mdp.n_actions), reach_of(mdp)
-        value = evaluate_policy(mdp, policy).value
+        value = np.zeros(mdp.n_states)
+        value[there] = value_within(mdp, policy, there)
         q = mdp.q(value)
         gain, own, scale = (q.max(axis=1) - value)[there], (mean_under(policy, q) - value)[there], np.abs(value[there]).max()
         low, high = bracket(mdp, reach, own.min(), gain.max(), value[there])

@@ -69,7 +69,7 @@ def solve_large(chain):
     array([2000., 3998.])
     """
     n, order = len(chain.rewards), None
-    moves = chain.gamma * chain.rows
+    moves = csr_array(chain.gamma * chain.rows)  # those of a flow come by columns
     if chain.gamma > FAR and _distance(moves) > NEIGHBORS * n:
         order = reverse_cuthill_mckee(moves)
         moves = csr_array(moves[order][:, order])

@@ -277,6 +277,8 @@ def _mask(terminal, n):
         return given.copy()
     if given.size and (given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n):
         raise ValueError(f"terminal must be a mask of {n} states, or hold their numbers, from 0 to {n - 1}.")
+    if len(np.unique(given)) < given.size:  # zeros and ones, which would name the first two states
+        raise ValueError("terminal holds a number twice: name each state once, or give a mask of True and False.")
     mask[given.astype(np.int64)] = True
     return mask
 

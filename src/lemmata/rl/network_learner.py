@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lemmata.core.certificate import same
 from lemmata.core.kernel import kernel
 from lemmata.core.threads import serial_blas
 from lemmata.neural_network.activations import NAMES
@@ -142,6 +143,14 @@ class NetworkLearner(Learner):
         if X.size and self.n_features_in_ not in (X.size, np.prod(X.shape[1:])):  # one observation, or one after the other
             raise ValueError(f"Observations have {self.n_features_in_} numbers each, got the shape {X.shape}.")
         return (X.reshape(-1, self.n_features_in_) - self.center_) * self.scale_
+
+    def _replay(self, world):
+        """Compute the fit again; how observations are read belongs to it."""
+        state, checks = super()._replay(world)
+        if world.n_states is None:
+            claim = "observations are brought to [−1, 1] where they have bounds"
+            checks += [same(self.center_, world.center, "center", claim), same(self.scale_, world.scale, "scale", claim)]
+        return state, checks
 
     def _derivatives(self, world, shape, parameters):
         """Compare derivatives of a network with central differences, where some episodes begin."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from lemmata.core.kernel import kernel
-from lemmata.rl.transitions import SUMS
+from lemmata.rl.transitions import SUMS, numbers
 
 
 class Chain(NamedTuple):
@@ -69,7 +69,7 @@ def read_policy(policy, n_states, n_actions):
             f"A policy has an action for each of {n_states} states, or a row of probabilities of {n_actions} actions for each;"
             f" got the shape {tuple(policy.shape)}."
         )
-    policy = np.ascontiguousarray(policy, dtype=np.float64)
+    policy = np.ascontiguousarray(numbers("A policy", policy))
     wrong = ~((policy >= 0).all(axis=1) & (np.abs(policy.sum(axis=1) - 1) <= SUMS))
     if wrong.any():
         raise ValueError(

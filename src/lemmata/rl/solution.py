@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from lemmata.core.certificate import TINY, Certificate, Check, same
 from lemmata.rl.bounds import bracket, claimed, limit_of, reach_of, rounding
+from lemmata.rl.mdp import a_model
 from lemmata.rl.policy import chosen, mean_under, read_policy
 
 
@@ -76,7 +77,7 @@ class Solution:
         ----------
         mdp : The model; default, the one that was solved.
         """
-        return certify(self, self.mdp if mdp is None else mdp)
+        return certify(self, self.mdp if mdp is None else a_model(mdp))
 
 
 def certify(solution, mdp):

@@ -104,15 +104,15 @@ def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=10
     improve = _improver(view, passes, reach, method)
 
     def step(state):
-        value = state.best if state.policy is None else improve(state, _wanted(view, reach, epsilon, state.value))
+        value = state.best if state.policy is None else improve(state, _wanted(view, reach, epsilon, state))
         best, policy, low, high = passes.bellman(value)
         below, above = bracket(view, reach, low, high, value)
         passes.strike(best, margin(view, below, above, value))
-        far = float(above - below) / float(_wanted(view, reach, epsilon, value))
+        new = State(value, best, policy, below, above, _left(view, low, high), min(above - below, state.least), 0)
+        far = float(new.bound) / float(_wanted(view, reach, epsilon, new))
         patience = PATIENCE * SWEEPS if passes.settled else PATIENCE  # an iteration is then one pass of the policy, not many
-        little = far > 1 and (above - below) * far ** (1 / patience) > state.least
-        least, slow = min(above - below, state.least), state.slow + 1 if little else 0
-        return State(value, best, policy, below, above, _left(view, low, high), least, slow), above - below, far
+        little = far > 1 and new.bound * far ** (1 / patience) > state.least
+        return new._replace(slow=state.slow + 1 if little else 0), new.bound, far
 
     options = {"max_iter": max_iter, "tol": 1.0, "name": "value iteration", "verbose": verbose, "callbacks": callbacks}
     run = iterate(step, State(first, first, None, -np.inf, np.inf, np.inf, np.inf, 0), **options)
@@ -121,10 +121,11 @@ def value_iteration(mdp, epsilon=None, *, method="auto", start=None, max_iter=10
     return _solution(mdp, view, reach, run, epsilon)
 
 
-def _wanted(view, reach, epsilon, value):
+def _wanted(view, reach, epsilon, state):
     """Give the loss at which to stop; no less than rounding leaves."""
-    least = 3 * reach.factor(value) * rounding(view, value)  # 3: both ends, and their difference
-    return max(PRECISION * float(np.abs(value).max()) if epsilon is None else epsilon, least, np.finfo(float).tiny)
+    least = 3 * reach.factor(state.value) * rounding(view, state.value)  # 3: both ends, and their difference
+    goal = PRECISION * float(np.abs(_centered(view, state)).max()) if epsilon is None else epsilon
+    return max(goal, least, np.finfo(float).tiny)
 
 
 def _first(mdp, reach, start):
@@ -217,9 +218,9 @@ def _solution(mdp, view, reach, run, epsilon):
     """Make the result of the last pass."""
     state = run.state
     width = view.gamma * state.bound / 2 if not view.episodic else view.gamma * max(state.above, -state.below)
-    error = float(width + 2 * rounding(view, state.value))
     value, policy = view.back(_centered(view, state)), view.back(state.policy)
-    enough = certifiable(view, reach, state.value, state.bound) if epsilon is None else bool(state.bound <= epsilon)
+    error = float(width + 2 * rounding(view, value))
+    enough = certifiable(view, reach, value, state.bound) if epsilon is None else bool(state.bound <= epsilon)
     if run.converged and not enough:
         advice = "take a smaller gamma" if epsilon is None else f"epsilon={epsilon:g} cannot be proved"
         told = f"Rounding leaves a bound of {state.bound:.1e} on the loss of the policy: {advice}."
