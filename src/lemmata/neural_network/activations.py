@@ -67,23 +67,27 @@ def squash(code, z, room):
 
 @kernel
 def soften(z, n_rows, n_units, room):
-    """Apply softmax to the rows of a matrix, in place."""
-    for i in range(n_rows):
-        row = z[i * n_units : (i + 1) * n_units]
-        top = row[0]
-        for j in range(1, n_units):
-            top = max(top, row[j])
-        total = 0.0
-        for start in range(0, n_units, CHUNK):
-            part = row[start : start + CHUNK]
-            for j in range(len(part)):
-                part[j] -= top
+    """Apply softmax to the rows of a matrix, in place; many short rows share a chunk of exponentials."""
+    together = max(1, CHUNK // n_units)
+    for first in range(0, n_rows, together):
+        last = min(first + together, n_rows)
+        for i in range(first, last):
+            row = z[i * n_units : (i + 1) * n_units]
+            top = row[0]
+            for j in range(1, n_units):
+                top = max(top, row[j])
+            for j in range(n_units):
+                row[j] -= top
+        for start in range(first * n_units, last * n_units, CHUNK):
+            part = z[start : min(start + CHUNK, last * n_units)]
             exponentials_of(part, len(part), room)
-            for j in range(len(part)):
-                total += part[j]
-        share = z.dtype.type(1.0 / total)
-        for j in range(n_units):
-            row[j] *= share
+        for i in range(first, last):
+            row, total = z[i * n_units : (i + 1) * n_units], 0.0
+            for j in range(n_units):
+                total += row[j]
+            share = z.dtype.type(1.0 / total)
+            for j in range(n_units):
+                row[j] *= share
 
 
 @kernel

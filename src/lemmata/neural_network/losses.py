@@ -19,13 +19,13 @@ FACTORS = 16  # of a product whose logarithm is taken at once: each is at most 2
 
 
 @kernel
-def log_products(e, m):
-    """Sum log(1 + eᵢ) over the first m numbers, each between 0 and 1; a product of some costs one logarithm."""
+def log_products(e):
+    """Sum log(1 + eᵢ) over numbers between 0 and 1; a product of some costs one logarithm."""
     total = 0.0
-    for start in range(0, m, FACTORS):
-        product = 1.0
-        for i in range(start, min(start + FACTORS, m)):
-            product *= 1.0 + e[i]
+    for start in range(0, len(e), FACTORS):
+        some, product = e[start : start + FACTORS], 1.0
+        for i in range(len(some)):
+            product *= 1.0 + some[i]
         total += np.log(product)
     return total
 
@@ -33,27 +33,60 @@ def log_products(e, m):
 @kernel
 def finish_units(z, Y, weight, n_units, delta, room):
     """Do what `finish` does for cross-entropies of single units, log(1 + e^{−|a|}) + max(a, 0) − a y, a chunk at a time."""
-    kind, total, e = z.dtype.type, 0.0, room[0]
+    kind, total, powers = z.dtype.type, 0.0, room[0]
     zero, one = kind(0.0), kind(1.0)
     for start in range(0, len(z), CHUNK):
-        part = z[start : start + CHUNK]
-        for q in range(len(part)):
-            e[q] = -abs(part[q])
-        exponentials_of(e, len(part), room)
-        first = 0
-        while first < len(part):  # rows, or what of them is in the chunk
-            i = (start + first) // n_units
-            last, before = min((i + 1) * n_units - start, len(part)), i * n_units - start
-            w, y, linear = kind(weight[i]), Y[i], 0.0
-            loss = log_products(e[first:last], last - first)
-            for q in range(first, last):
-                linear += max(part[q], zero) - part[q] * y[q - before]
-            total += w * (loss + linear)
-            for q in range(first, last):
-                part[q] = (one if part[q] >= zero else e[q]) / (one + e[q])
-            for q in range(first, last):
-                delta[start + q] = w * (part[q] - y[q - before])
+        chunk = z[start : start + CHUNK]
+        for q in range(len(chunk)):
+            powers[q] = -abs(chunk[q])
+        exponentials_of(powers, len(chunk), room)
+        first = start
+        while first < start + len(chunk):  # rows, or what of them is in the chunk; loops begin at zero to be vectorized
+            i = first // n_units
+            last, linear, w = min((i + 1) * n_units, start + len(chunk)), 0.0, kind(weight[i])
+            part, change, e = z[first:last], delta[first:last], powers[first - start : last - start]
+            y = Y[i, first - i * n_units : last - i * n_units]
+            for j in range(len(part)):
+                linear += max(part[j], zero) - part[j] * y[j]
+            total += w * (log_products(e) + linear)
+            for j in range(len(part)):
+                part[j] = (one if part[j] >= zero else e[j]) / (one + e[j])
+                change[j] = w * (part[j] - y[j])
             first = last
+    return total
+
+
+@kernel
+def finish_classes(z, Y, weight, n_rows, n_units, delta, room):
+    """Do what `finish` does for the cross-entropy of classes: log Σ e^{aₖ} less what the targets say, row by row."""
+    kind, total, numbers = z.dtype.type, 0.0, Y.shape[1] == 1 and n_units > 1
+    for i in range(n_rows):
+        row, top, score, mass = z[i * n_units : (i + 1) * n_units], z[i * n_units], 0.0, 1.0
+        for j in range(1, n_units):
+            top = max(top, row[j])
+        if numbers:
+            score = np.float64(row[np.int64(Y[i, 0])])
+        else:
+            mass = 0.0
+            for j in range(n_units):
+                score += Y[i, j] * row[j]
+                mass += Y[i, j]
+        total += weight[i] * (mass * top - score)
+        delta[i * n_units] = mass
+    soften(z, n_rows, n_units, room)
+    for i in range(n_rows):
+        row, change, w = z[i * n_units : (i + 1) * n_units], delta[i * n_units : (i + 1) * n_units], kind(weight[i])
+        mass, largest = change[0], row[0]  # the largest is e⁰ over the sum of exponentials, which need not be taken again
+        for j in range(1, n_units):
+            largest = max(largest, row[j])
+        total -= weight[i] * mass * np.log(np.float64(largest))
+        for j in range(n_units):
+            change[j] = w * mass * row[j]
+        if numbers:
+            change[np.int64(Y[i, 0])] -= w
+        else:
+            for j in range(n_units):
+                change[j] -= w * Y[i, j]
     return total
 
 
@@ -68,41 +101,18 @@ def finish(loss, code, z, Y, weight, n_rows, n_units, delta, room):
     """
     kind, total = z.dtype.type, 0.0
     if loss == CROSS_ENTROPY and code == SOFTMAX:
-        for i in range(n_rows):
-            a, b, w = i * n_units, (i + 1) * n_units, weight[i]
-            classes = Y.shape[1] == 1 and n_units > 1
-            top, score, mass = z[a], 0.0, 0.0
-            for j in range(a, b):
-                top = max(top, z[j])
-            if classes:
-                score, mass = np.float64(z[a + np.int64(Y[i, 0])]), 1.0
-            else:
-                for j in range(n_units):
-                    score += Y[i, j] * z[a + j]
-                    mass += Y[i, j]
-            soften(z[a:b], 1, n_units, room)
-            largest = z[a]  # is e^0 over the sum of exponentials, so that the sum need not be taken again
-            for j in range(a, b):
-                largest = max(largest, z[j])
-            total += w * (mass * (top - np.log(np.float64(largest))) - score)
-            for j in range(n_units):
-                delta[a + j] = kind(w) * kind(mass) * z[a + j]
-            if classes:
-                delta[a + np.int64(Y[i, 0])] -= kind(w)
-            else:
-                for j in range(n_units):
-                    delta[a + j] -= kind(w) * Y[i, j]
+        total = finish_classes(z, Y, weight, n_rows, n_units, delta, room)
     elif loss == CROSS_ENTROPY:
         total = finish_units(z, Y, weight, n_units, delta, room)
     else:
         activate(code, z, n_rows, n_units, room)
         for i in range(n_rows):
-            a, w, squares = i * n_units, weight[i], 0.0
+            row, change, squares = z[i * n_units : (i + 1) * n_units], delta[i * n_units : (i + 1) * n_units], 0.0
             for j in range(n_units):
-                away = z[a + j] - Y[i, j]
+                away = row[j] - Y[i, j]
                 squares += away * away
-                delta[a + j] = kind(w) * away
-            total += 0.5 * w * squares
+                change[j] = kind(weight[i]) * away
+            total += 0.5 * weight[i] * squares
         pull_back(code, z, delta, n_rows, n_units)
     return total
 

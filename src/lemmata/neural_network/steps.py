@@ -66,18 +66,19 @@ def room_for_squares(n):
 @kernel
 def add_up(gradients, parameters, penalized, share, clip, a, b, squares):
     """Add the gradients of the parts and of the penalty, for some parameters; note the squares of both where they count."""
-    total, rate = gradients[0], parameters.dtype.type(share)
+    total, x, counts, rate = gradients[0, a:b], parameters[a:b], penalized[a:b], parameters.dtype.type(share)
     for p in range(1, len(gradients)):
-        for i in range(a, b):
-            total[i] += gradients[p, i]
+        more = gradients[p, a:b]
+        for i in range(len(total)):  # from zero, which tells the compiler that no place is counted from the end
+            total[i] += more[i]
     norm, long = 0.0, 0.0
     if share > 0:
-        for i in range(a, b):
-            norm += np.float64(penalized[i] * parameters[i]) * parameters[i]
-        for i in range(a, b):
-            total[i] += rate * penalized[i] * parameters[i]
+        for i in range(len(total)):
+            held = counts[i] * x[i]
+            norm += np.float64(held) * x[i]
+            total[i] += rate * held
     if clip > 0:
-        for i in range(a, b):
+        for i in range(len(total)):
             long += np.float64(total[i]) * total[i]
     squares[0], squares[1] = long, norm
 

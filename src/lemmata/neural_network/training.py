@@ -126,17 +126,18 @@ def n_parts(shape, batch_size, held=None):
 @kernel
 def gather(values, indices, indptr, mean, scale, order, first, last, out):
     """Write rows, centered and scaled, to the front of a buffer; sparse ones become dense."""
-    d = len(mean)
-    for q in range(first, last):
-        i, to = order[q], (q - first) * d
+    n, d = last - first, len(mean)
+    rows = out[: n * d].reshape(n, d)
+    for q in range(n):
+        i = order[first + q]
         if indices is None:
             for f in range(d):
-                out[to + f] = (values[i, f] - mean[f]) * scale[f]
+                rows[q, f] = (values[i, f] - mean[f]) * scale[f]
         else:
             for f in range(d):
-                out[to + f] = -mean[f] * scale[f]
+                rows[q, f] = -mean[f] * scale[f]
             for p in range(indptr[i], indptr[i + 1]):
-                out[to + indices[p]] += values[0, p] * scale[indices[p]]
+                rows[q, indices[p]] += values[0, p] * scale[indices[p]]
 
 
 @kernel
