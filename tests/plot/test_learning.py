@@ -53,6 +53,7 @@ def test_grid_worlds_have_colors_arrows_and_marks():
     value, policy = np.arange(12.0), np.array([0, 1, 2, 3] * 2 + [-1] * 4)
     _, ax = plt.subplots()
     display = GridWorldDisplay(value, (3, 4), policy=policy, marks=list("SFFFHFFFFFFG"), name="lake").plot(ax)
+    assert GridWorldDisplay(value, (3, 4), marks=np.array(display.marks, dtype="S1")).marks == display.marks  # as of Gymnasium
     assert np.array_equal(ax.images[0].get_array(), value.reshape(3, 4))
     assert len(ax.patches) == 8
     assert [text.get_text() for text in ax.texts] == list("SFFFHFFFFFFG")

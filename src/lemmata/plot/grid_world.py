@@ -50,7 +50,7 @@ class GridWorldDisplay:
         self.shape = (int(rows), int(columns))
         self.policy = None if policy is None else np.asarray(policy).ravel()
         self.moves = moves
-        self.marks = None if marks is None else [str(mark) for mark in np.asarray(marks).ravel()]
+        self.marks = None if marks is None else np.asarray(marks).astype(str).ravel().tolist()  # Gymnasium's maps are bytes
         self.name = name
         for what, each in (("values", self.value), ("actions", self.policy), ("marks", self.marks)):
             if each is not None and len(each) != rows * columns:
