@@ -28,8 +28,9 @@ contracts: $(VENV)/.dev
 pytest: $(VENV)/.dev
 	$(BIN)/pytest -n 2
 
-# Every example and every command of the documentation's pages, run and compared.
+# Every example and every command of the documentation's pages, run and compared, with the kernels that the tests compiled.
 pages: $(VENV)/.dev
+	NUMBA_CACHE_DIR=$$(PYTHONPATH=tests $(BIN)/python -c "import helpers; print(helpers.kernel_cache())") \
 	$(BIN)/python docs/check_pages.py
 
 # The families with kernels again, as plain Python: what a debugger or a coverage tool sees must give the same answers.

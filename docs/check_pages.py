@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -101,7 +103,14 @@ def pages() -> list[Path]:
     return [*sorted(p for p in DOCS.rglob("*.rst") if not set(made) & set(p.parts)), DOCS / "skeleton.py"]
 
 
+def report_of(path: Path) -> str:
+    """Run one page; return what is wrong with it."""
+    return "".join(failures([path]))
+
+
 if __name__ == "__main__":
-    found = list(failures([Path(argument).resolve() for argument in sys.argv[1:]] or pages()))
+    paths = [Path(argument).resolve() for argument in sys.argv[1:]] or pages()
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:  # each page has a folder of its own
+        found = [report for report in pool.map(report_of, paths) if report]
     print("\n".join(found) or "every page shows what is so")
     sys.exit(bool(found))

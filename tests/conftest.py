@@ -8,17 +8,14 @@ import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
-from helpers import digest
+from helpers import CACHES, kernel_cache
 
-ROOT = Path(__file__).resolve().parents[1]
-CACHES = ROOT / ".pytest_cache" / "numba"
 WEEK = 7 * 24 * 3600
 
 if "numba" in sys.modules:
     raise RuntimeError("numba was imported before tests/conftest.py could name its cache; which plugin does that?")
-os.environ["NUMBA_CACHE_DIR"] = str(CACHES / digest(ROOT / "src"))
+os.environ["NUMBA_CACHE_DIR"] = str(kernel_cache())
 for old in CACHES.glob("*"):
     if time.time() - old.stat().st_mtime > WEEK:  # old enough that no run of another state of the sources is at it
         shutil.rmtree(old, ignore_errors=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 TESTS = Path(__file__).resolve().parent
+CACHES = TESTS.parent / ".pytest_cache" / "numba"
 
 
 def digest(folder):
@@ -19,6 +20,11 @@ def digest(folder):
         content = path.read_bytes()
         state.update(f"{path.relative_to(folder)} {len(content)}\n".encode() + content)
     return state.hexdigest()[:16]
+
+
+def kernel_cache():
+    """Name the folder for kernels compiled from this state of the sources; `make pages` takes it too."""
+    return CACHES / digest(TESTS.parent / "src")
 
 
 def bits(value):
