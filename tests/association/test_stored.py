@@ -64,6 +64,8 @@ def test_pairs_sorted_by_basket_and_several_files(baskets, tmp_path):
     pq.write_table(pa.Table.from_pandas(pairs.sample(frac=1, random_state=0), preserve_index=False), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="sort the rows by 'order'"):
         model.fit(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"holds text: for pairs name the columns, columns=\[basket, item\]"):
+        Apriori(0.1).fit(tmp_path / "a.parquet")
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -64,6 +64,7 @@ def test_actions_that_number_the_rows_are_still_actions(tmp_path):
     ("text", "reject", "message"),
     [
         ("action,good,bad,dubious\na,0,5,1\n", None, "has a column 'dubious', which is no class; the classes are bad, good."),
+        ("good,bad\n0,5\n", None, "begins with the class 'good': put a column with the names of the actions before it."),
         ("action,good\na,0\n", None, "has no column for the class 'bad'; the classes are bad, good."),
         ("action,good,bad,bad\na,0,5,1\n", None, "has two columns for the class 'bad'."),
         ("action,good,bad\na,0,five\n", None, "the cost of the action 'a' in the class 'bad' is 'five', which is no number."),

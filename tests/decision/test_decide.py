@@ -25,6 +25,7 @@ import lemmata
 from lemmata.core.persistence import ModelFileError
 from lemmata.decision import Decide
 from lemmata.linear_model import LogisticRegression
+from lemmata.semi_supervised import RandomWalkClassifier
 
 
 class Given(ClassifierMixin, BaseEstimator):
@@ -436,3 +437,9 @@ def test_a_class_without_weight_cannot_be_corrected():
     weight = (Y != 1).astype(float)
     with pytest.raises(ValueError, match="The class 1 has no weight in y"):
         Decide(GaussianNB(), priors=[0.2, 0.3, 0.5]).fit(X, Y, sample_weight=weight)
+
+
+def test_a_classifier_that_takes_no_weights_is_certified_too():
+    X = np.concatenate([np.zeros((20, 2)), np.full((20, 2), 3.0)]) + np.random.default_rng(0).normal(size=(40, 2))
+    y = np.repeat([0, 1], 20)
+    assert Decide(RandomWalkClassifier(), [[0, 1], [5, 0]]).fit(X, y).certify(X, y).holds

@@ -390,6 +390,8 @@ def test_a_row_that_outweighs_all_others_can_be_left_out(statistic):
         fitted = Bootstrap("correlation", n_resamples=300, random_state=0).fit(*constant)
     with pytest.raises(ValueError, match="not defined without one of the rows"):
         fitted.interval(0.9)
+    with pytest.raises(ValueError, match=r"has the shape \(4,\), and \(3,\) without a row"):
+        Bootstrap(np.sort, n_resamples=99, random_state=0).fit([1.0, 2.0, 3.0, 5.0]).interval(0.9)
     checks = fitted.certify(*constant, level=0.9, method="percentile")
     assert all(check.holds for check in checks if check.kind == "proof")
 

@@ -135,6 +135,12 @@ def test_shapes_are_checked_in_one_sentence():
         network.backward(np.ones((2, 3)), [0, 2])
     with pytest.raises(ValueError, match="'squared' or 'cross_entropy'"):
         network.backward(np.ones((2, 3)), [0, 1], loss="hinge")
+    judge = Network([3, 1], ["sigmoid"], random_state=0)
+    with pytest.raises(ValueError, match="Targets of the cross-entropy are probabilities, from 0 to 1; got 9"):
+        judge.backward(np.ones((2, 3)), [1, 9])
+    with pytest.raises(ValueError, match="leave out the rows in which one is missing"):
+        judge.backward(np.ones((2, 3)), [1, np.nan])
+    assert judge.backward(np.ones((2, 3)), [1, 9], loss="squared")[0] > 0
 
 
 @pytest.mark.parametrize(("name", "loss"), [("softmax", None), ("softmax", "squared"), ("sigmoid", None), ("identity", None)])
@@ -211,7 +217,7 @@ def test_back_propagation_is_central_differences_in_every_weight(hidden, last, l
     wrong = gradient.copy()
     wrong[3] += 1e-4 * np.abs(gradient).max()
     shape, code = network.shape, loss_of(network.shape, loss)
-    assert difference(shape, network.parameters, wrong, X, targets_of(Y, 7, 3, float), weight, code, 1.0) > LIMIT
+    assert difference(shape, network.parameters, wrong, X, targets_of(Y, 7, 3, float, code), weight, code, 1.0) > LIMIT
 
 
 def test_a_gradient_that_vanishes_is_checked_by_how_the_loss_rises_around_it():

@@ -301,6 +301,8 @@ def test_partial_fit_goes_on_where_it_was():
         model.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="choose another rule than 'lbfgs'"):
         MLPClassifier(rule="lbfgs").partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="partial_fit holds no rows out; leave early_stopping to fit"):
+        MLPClassifier(early_stopping=True).partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match=r"with the layers \(2, 10, 1\) and is now to have \(2, 7, 1\): fit it again"):
         model.set_params(hidden_layer_sizes=7).partial_fit(X, y)
     numbers = MLPRegressor((10,), max_iter=3, tol=None, random_state=0).fit(X, 5 + 3 * X[:, 0])

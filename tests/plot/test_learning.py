@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from sklearn.exceptions import NotFittedError
 
 from lemmata.neural_network import MLPRegressor
 from lemmata.plot import GeneratedDisplay, GridWorldDisplay, ReturnsDisplay, TrainingCurveDisplay
+from lemmata.rl import QLearning
 
 
 def test_training_curves_have_losses_and_scores():
@@ -64,6 +66,16 @@ def test_grid_worlds_have_colors_arrows_and_marks():
     assert [text.get_text() for text in plain.ax_.texts][:2] == ["0", "1"]
     learner = SimpleNamespace(value_=np.arange(5.0), policy_=np.zeros(5, dtype=int))
     assert len(GridWorldDisplay.from_solution(learner, (2, 2)).ax_.patches) == 4
+    plan = SimpleNamespace(value=np.arange(4.0), policy=np.zeros(4, int), mdp=SimpleNamespace(terminal=np.arange(4) == 3))
+    assert GridWorldDisplay.from_solution(plan, (2, 2)).policy.tolist() == [0, 0, 0, -1]
+    with pytest.raises(ValueError, match="2 × 1 cells are 2, and there are 5 states"):
+        GridWorldDisplay.from_solution(learner, (2, 1))
+    with pytest.raises(ValueError, match="fit the QLearning first"):
+        GridWorldDisplay.from_solution(QLearning(), (2, 2))
+    with pytest.raises(NotFittedError):
+        ReturnsDisplay.from_estimator(QLearning())
+    with pytest.raises(NotFittedError):
+        TrainingCurveDisplay.from_estimator(MLPRegressor())
     with pytest.raises(ValueError, match="3 × 4 cells need as many values, got 5"):
         GridWorldDisplay(np.arange(5.0), (3, 4))
     with pytest.raises(ValueError, match="3 × 4 cells need as many actions, got 5"):

@@ -335,3 +335,16 @@ def test_rewards_that_are_no_numbers_are_refused():
 def test_progress_is_shown(capsys):
     QLearning(n_steps=10_000, verbose=1, random_state=0).fit(STAY_OR_GO)
     assert "QLearning: 100%" in capsys.readouterr().err
+
+
+def test_what_a_policy_loses_once_is_not_counted_as_if_lost_at_every_step():
+    T = np.zeros((3, 2, 3))
+    T[0, :, :2] = 0.5
+    T[1:, :, 2] = 1
+    mdp = MDP(T, [[1, 0.9995], [0, 10], [0, 0]], 0.999, terminal=[2], initial=0)  # once in 1,000 steps it is 0.0005 too little
+    model = QLearning(n_steps=60, random_state=1).fit(mdp)
+    model.policy_ = np.array([1, 1, 0])
+    lost = best_value(mdp) - exact_value(mdp, model.policy_)
+    check = model.certify(mdp)["policy loss"]
+    assert check.value == pytest.approx(lost.max() / np.abs(exact_value(mdp, model.policy_)).max(), rel=1e-3)
+    assert check.holds

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from lemmata.association.baskets import NO_BASKETS, Baskets, names_array, of_lists, of_pairs, of_table
-from lemmata.association.stored import BasketFiles, BasketPartitions, list_column, the_one
+from lemmata.association.stored import BasketFiles, BasketPartitions, list_column, the_one, words_of
 from lemmata.core.data import have_weight, is_dask, is_path, is_sparse, is_stored, some_present
 
 
@@ -45,8 +45,10 @@ def is_table(X, columns):
     if columns is not None:
         return False
     if is_path(X):
-        none = isinstance(X, (list, tuple)) and not any(Path(name).exists() for name in X)
-        return not none and list_column(X) is None
+        if isinstance(X, (list, tuple)) and not any(Path(name).exists() for name in X):
+            return False
+        _refuse_words(*words_of(X))
+        return list_column(X) is None
     if is_dask(X):
         return X.ndim == 2
     if is_stored(X):
@@ -63,13 +65,18 @@ def is_table(X, columns):
     frame = _frame(X)
     if hasattr(frame, "get_column"):
         words = [name for name, kind in frame.schema.items() if str(kind).startswith(("String", "Categorical", "Enum"))]
-        if words and len(frame.columns) <= 3:
-            raise ValueError(
-                f"Column {words[0]!r} holds text: for pairs name the columns, columns=[basket, item]; a table has a column "
-                "for each item, true where it is there."
-            )
+        _refuse_words(words, len(frame.columns))
         return _lists(frame) is None
     return not hasattr(frame, "to_list") and hasattr(X, "__array__")
+
+
+def _refuse_words(words, n_columns):
+    """Ask for the columns of a narrow frame with text, which looks like pairs."""
+    if words and n_columns <= 3:
+        raise ValueError(
+            f"Column {words[0]!r} holds text: for pairs name the columns, columns=[basket, item]; a table has a column "
+            "for each item, true where it is there."
+        )
 
 
 def booleans(X):

@@ -60,6 +60,16 @@ def list_column(source):
         return the_one([field.name for field in opened.schema_arrow if _holds_lists(field)])
 
 
+def words_of(source):
+    """Name the columns of text in Parquet files; and tell how many columns there are in all."""
+    import pyarrow as pa
+
+    with open_parquet(parquet_files(source)[0]) as opened:
+        schema = opened.schema_arrow
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_dictionary)
+    return [field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)], len(schema)
+
+
 def the_one(names):
     """Give the name of the column that holds lists, None if there is none; of several nobody knows which.
 

@@ -115,7 +115,10 @@ def fit(
     ] = TaskChoice.auto,
     costs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="CSV file of costs: a row for each action, a column for each class. Less is better."),
+        typer.Option(
+            metavar="FILE",
+            help="CSV file of costs: a row for each action, its name first, a column for each class. Less is better.",
+        ),
     ] = None,
     reject_cost: Annotated[
         float | None, typer.Option(metavar="COST", help="Cost of refusing to decide; default: never refuse.")

@@ -129,7 +129,7 @@ def notes(results: Iterable[Result], job: Job, without: Sequence[str] = ()) -> l
 
 def _said_by(name: str, warning: str) -> str:
     """Put the name of the model before what it warns of, once."""
-    return warning if warning.startswith(f"{name} ") else f"{name}: {warning}"
+    return warning if warning.startswith((f"{name} ", f"{name}'s ")) else f"{name}: {warning}"
 
 
 def no_probabilities(names: Sequence[str]) -> str:

@@ -97,6 +97,8 @@ def read_costs(path: Path, classes: Iterable[str], reject: float | None = None) 
     """
     names = tuple(classes)
     header, rows = _cells(path)
+    if header[0] in names and header[0] not in header[1:]:
+        raise ValueError(f"{path} begins with the class {header[0]!r}: put a column with the names of the actions before it.")
     _check_names(path, header[1:], names)
     actions: dict[str, list[float]] = {}
     for action, *cells in rows:

@@ -308,8 +308,9 @@ class Decide(Classifier):
         """
         posterior = self._posterior(X)
         inner, checks = self.estimator_, []
+        weighed = {} if sample_weight is None else {"sample_weight": sample_weight}  # which some have no use for
         if isinstance(inner, Estimator):
-            checks += [replace(check, name=f"model {check.name}") for check in inner.certify(X, y, sample_weight)]
+            checks += [replace(check, name=f"model {check.name}") for check in inner.certify(X, y, **weighed)]
         mismatch = float(not np.array_equal(self.classes_, inner.classes_))
         checks.append(Check("classes", mismatch, 0.0, "proof", "the classes are those of the classifier"))
         mismatch = float(not np.array_equal(self.actions_, self._expected_actions()))

@@ -235,6 +235,11 @@ class Bootstrap(BaseEstimator):
     def _pull(self):
         """Give what each row adds to the statistic, by leaving it out."""
         values = left_out(self.statistic, self._samples)
+        if values.shape[1:] != np.shape(self.estimate_):
+            raise NoIntervalError(
+                f"The statistic has the shape {np.shape(self.estimate_)}, and {values.shape[1:]} without a row: for bca "
+                'it must not have a number for each row; or use method="percentile".'
+            )
         if not np.isfinite(values).all():
             raise NoIntervalError(
                 'The statistic is not defined without one of the rows, as bca needs it; use method="percentile".'

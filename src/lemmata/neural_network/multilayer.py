@@ -300,6 +300,8 @@ class Multilayer(Iterative, Estimator):
         """Go through some rows once more, from where the last call left off."""
         if self.rule == "lbfgs":
             raise ValueError("partial_fit goes on by mini-batches; choose another rule than 'lbfgs'.")
+        if self.early_stopping:
+            raise ValueError("partial_fit holds no rows out; leave early_stopping to fit.")
         if first:
             (blocks, targets), scaling = self._targets(blocks), self._scaling(blocks)
             self._order_seed, start_seed = seeds(self._seed())

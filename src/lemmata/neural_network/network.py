@@ -28,7 +28,7 @@ from lemmata.neural_network.layers import (
     room_of,
     unit_rows,
 )
-from lemmata.neural_network.losses import SQUARED, finish, pair
+from lemmata.neural_network.losses import CROSS_ENTROPY, SQUARED, finish, pair
 
 STEPS = 10.0 ** np.arange(-3.0, -9.0, -1.0)  # of central differences, from where curvature shows to where rounding does
 LIMIT = 1e-6  # relative error of a right derivative: a hundred times what smooth functions show at the best step
@@ -115,7 +115,7 @@ class Network:
         X, room = self._room(X)
         n, shape = len(X), self.shape
         code, weight = loss_of(shape, loss), weights_of(sample_weight, n, X.dtype)
-        Y = targets_of(y, n, shape.sizes[-1], X.dtype)
+        Y = targets_of(y, n, shape.sizes[-1], X.dtype, code)
         last, gradient = len(shape.codes), np.zeros_like(self.parameters)
         with serial_blas():
             forward(shape, self.parameters, room, n, 0.0, UNMOVED)
@@ -140,12 +140,12 @@ def loss_of(shape, loss=None):
     return pair(loss, shape.codes[-1])
 
 
-def targets_of(y, n_rows, n_units, dtype):
+def targets_of(y, n_rows, n_units, dtype, loss):
     """Return targets as a matrix with a column for each output, checked before compiled code reads them.
 
     Examples
     --------
-    >>> targets_of([1, 0], 2, 3, float)
+    >>> targets_of([1, 0], 2, 3, float, CROSS_ENTROPY)
     array([[0., 1., 0.],
            [1., 0., 0.]])
     """
@@ -153,7 +153,12 @@ def targets_of(y, n_rows, n_units, dtype):
     Y = np.ascontiguousarray(Y[:, None] if Y.ndim == 1 else Y)
     if Y.shape not in ((n_rows, n_units), (n_rows, 1)):
         raise ValueError(f"y must have the shape {(n_rows, int(n_units))}, or a single column of classes; got {Y.shape}.")
+    if not np.isfinite(Y).all():
+        raise ValueError("y must hold numbers; leave out the rows in which one is missing.")
     if Y.shape[1] == n_units:
+        strange = Y[(Y < 0) | (Y > 1)]
+        if loss == CROSS_ENTROPY and len(strange):
+            raise ValueError(f"Targets of the cross-entropy are probabilities, from 0 to 1; got {strange[0]:g}.")
         return Y
     if not np.isin(Y, np.arange(n_units)).all():
         raise ValueError(f"A single column of y holds numbers of outputs, 0 to {n_units - 1}.")
@@ -242,7 +247,7 @@ def gradient_check(network, X, y, sample_weight=None, *, loss=None, limit=None):
     subject, network = repr(network), off_kinks(network)
     value, gradient = network.backward(X, y, sample_weight, loss=loss)
     shape, n = network.shape, len(X)
-    Y, weight = targets_of(y, n, shape.sizes[-1], float), weights_of(sample_weight, n, float)
+    Y, weight = targets_of(y, n, shape.sizes[-1], float, loss_of(shape, loss)), weights_of(sample_weight, n, float)
     error = difference(shape, network.parameters, gradient, X, Y, weight, loss_of(shape, loss), value)
     claim = "every derivative is that of central differences"
     if limit is None:

@@ -62,10 +62,20 @@ class GridWorldDisplay:
     def from_solution(
         cls, solution: Any, shape: tuple[int, int], *, ax: Any = None, name: str | None = None, **options: Any
     ) -> Self:
-        """Plot `value` and `policy` of a plan, or `value_` and `policy_` of a learner, whose first states are the cells."""
+        """Plot `value` and `policy` of a plan, or `value_` and `policy_` of a learner.
+
+        The states are the cells, row after row; one more, where episodes end, may follow them. A plan has no arrows where
+        episodes end.
+        """
         cells = int(np.prod(shape))
         value, policy = (getattr(solution, key, getattr(solution, f"{key}_", None)) for key in ("value", "policy"))
-        policy = None if policy is None or np.ndim(policy) > 1 else np.asarray(policy)[:cells]
+        if value is None:
+            raise ValueError(f"There is no value to draw: fit the {type(solution).__name__} first.")
+        if len(value) - cells not in (0, 1):
+            raise ValueError(f"{shape[0]} × {shape[1]} cells are {cells}, and there are {len(value)} states.")
+        policy = None if policy is None or np.ndim(policy) > 1 else np.array(policy)[:cells]
+        if policy is not None and hasattr(solution, "mdp"):
+            policy[solution.mdp.terminal[:cells]] = -1
         return cls(np.asarray(value)[:cells], shape, policy=policy, name=name, **options).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

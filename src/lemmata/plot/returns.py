@@ -1,9 +1,11 @@
 """Learning curves: what an agent earns, episode after episode, over several seeds."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from lemmata.plot.drawing import NEUTRAL, axes, class_colors, quiet
 
@@ -62,6 +64,9 @@ class ReturnsDisplay:
     @classmethod
     def from_estimators(cls, estimators: Mapping[str, Sequence[Any]], *, ax: Any = None, **options: Any) -> Self:
         """Plot fitted agents: by name, one for each seed."""
+        for agent in chain.from_iterable(estimators.values()):
+            if not hasattr(agent, "returns_"):
+                raise NotFittedError(f"{type(agent).__name__} has no episodes to draw: fit it first.")
         return cls({name: [agent.returns_ for agent in agents] for name, agents in estimators.items()}, **options).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from lemmata.plot.drawing import NEUTRAL, axes, class_colors, quiet
 
@@ -44,6 +45,9 @@ class TrainingCurveDisplay:
     @classmethod
     def from_estimators(cls, estimators: Mapping[str, Any], *, ax: Any = None) -> Self:
         """Plot several fitted models by name."""
+        for model in estimators.values():
+            if not hasattr(model, "trace_"):
+                raise NotFittedError(f"{type(model).__name__} has no epochs to draw: fit it first.")
         losses = {name: model.trace_ for name, model in estimators.items()}
         held = {name: model.validation_scores_ for name, model in estimators.items() if hasattr(model, "validation_scores_")}
         return cls(losses, held).plot(ax)
