@@ -269,3 +269,12 @@ def test_parts_of_small_and_of_large_numbers(tmp_path):
     views = pa.array([["tea", "jam"], ["tea"]], pa.list_(pa.string_view()))
     pq.write_table(pa.table({"basket": views}), tmp_path / "view.parquet")
     assert by_set(frequent_itemsets(tmp_path / "view.parquet", 2)) == {frozenset(["tea"]): 2}
+
+
+def test_a_column_of_lists_is_found_beside_text(baskets, tmp_path):
+    lists = [sorted(map(str, basket)) for basket in baskets]
+    frame = pa.table({"customer": [f"c{i}" for i in range(len(lists))], "basket": lists})
+    pq.write_table(frame, tmp_path / "a.parquet")
+    expected = by_set(frequent_itemsets(lists, 0.1))
+    for form in (frame, tmp_path / "a.parquet"):
+        assert by_set(frequent_itemsets(form, 0.1)) == expected

@@ -341,7 +341,7 @@ def test_what_a_policy_loses_once_is_not_counted_as_if_lost_at_every_step():
     T = np.zeros((3, 2, 3))
     T[0, :, :2] = 0.5
     T[1:, :, 2] = 1
-    mdp = MDP(T, [[1, 0.9995], [0, 10], [0, 0]], 0.999, terminal=[2], initial=0)  # once in 1,000 steps it is 0.0005 too little
+    mdp = MDP(T, [[1, 0.9995], [0, 10], [0, 0]], 0.999, terminal=[2], initial=0)  # 0.0005 too little a step, for two steps
     model = QLearning(n_steps=60, random_state=1).fit(mdp)
     model.policy_ = np.array([1, 1, 0])
     lost = best_value(mdp) - exact_value(mdp, model.policy_)

@@ -45,10 +45,11 @@ def is_table(X, columns):
     if columns is not None:
         return False
     if is_path(X):
-        if isinstance(X, (list, tuple)) and not any(Path(name).exists() for name in X):
+        none = isinstance(X, (list, tuple)) and not any(Path(name).exists() for name in X)
+        if none or list_column(X) is not None:
             return False
         _refuse_words(*words_of(X))
-        return list_column(X) is None
+        return True
     if is_dask(X):
         return X.ndim == 2
     if is_stored(X):
@@ -64,9 +65,11 @@ def is_table(X, columns):
         return table
     frame = _frame(X)
     if hasattr(frame, "get_column"):
+        if _lists(frame) is not None:
+            return False
         words = [name for name, kind in frame.schema.items() if str(kind).startswith(("String", "Categorical", "Enum"))]
         _refuse_words(words, len(frame.columns))
-        return _lists(frame) is None
+        return True
     return not hasattr(frame, "to_list") and hasattr(X, "__array__")
 
 

@@ -72,7 +72,7 @@ def finish_classes(z, Y, weight, n_rows, n_units, delta, room):
                 score += Y[i, j] * row[j]
                 mass += Y[i, j]
         total += weight[i] * (mass * top - score)
-        delta[i * n_units] = mass
+        delta[i * n_units] = mass  # waits there until the row has its probabilities
     soften(z, n_rows, n_units, room)
     for i in range(n_rows):
         row, change, w = z[i * n_units : (i + 1) * n_units], delta[i * n_units : (i + 1) * n_units], kind(weight[i])
